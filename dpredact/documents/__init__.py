@@ -1,0 +1,87 @@
+"""Files to documents and back. `read` and `open_path` are the doors; formats sit behind them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+from dpredact.documents.interface import Block, Document, Edit, Kind
+from dpredact.errors import DocumentError
+
+__all__ = ["LARGEST", "Block", "Document", "Edit", "Kind", "open_path", "read"]
+
+LARGEST = 64 * 2**20  # bytes; a tagger needs the whole text in memory
+LEAVE_OUT = "leave the file out, or convert it to a format that dpredact reads"
+
+# First bytes of formats whose words a text reader would not see, or would see garbled.
+UNREADABLE = (
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted Office file",
+     "remove the password, or save it as .docx"),
+    (b"{\\rtf", "a rich text file", "save it as .docx"),
+    (b"\x1f\x8b", "compressed data", "unpack it first"),
+    (b"BZh", "compressed data", "unpack it first"),
+    (b"\xfd7zXZ", "compressed data", "unpack it first"),
+    (b"7z\xbc\xaf", "compressed data", "unpack it first"),
+    (b"Rar!", "compressed data", "unpack it first"),
+    (b"\x89PNG", "an image", "leave it out: words in pictures are not read"),
+    (b"\xff\xd8\xff", "an image", "leave it out: words in pictures are not read"),
+    (b"GIF8", "an image", "leave it out: words in pictures are not read"),
+    (b"\x7fELF", "a program", LEAVE_OUT),
+)  # fmt: skip
+
+
+def read(data: bytes, name: str, *, encoding: str | None = None, depth: int = 0) -> Document:
+    """The document in `data`; `name` (with its suffix) tells the format.
+
+    encoding: what the sender says about a text file, if anything.
+    depth: how many files this one is embedded in (a mail in a mail); limited by the readers.
+    Raises DocumentError for anything that cannot be read completely.
+    """
+    name = PurePath(name.replace("\\", "/")).name or "document.txt"
+    if len(data) > LARGEST:
+        raise DocumentError(
+            f"the file has more than {LARGEST >> 20} MiB",
+            next_step="split it into smaller files",
+            place=name,
+        )
+    for magic, what, step in UNREADABLE:
+        if data.startswith(magic):
+            raise DocumentError(f"this is {what}", next_step=step, place=name)
+    reader = _reader(data, name)
+    try:
+        return reader(data, name, encoding, depth)
+    except DocumentError as error:
+        if error.place.startswith(name):
+            raise
+        place = f"{name}, {error.place}" if error.place else name
+        raise type(error)(error.message, next_step=error.next_step, place=place) from None
+    except (MemoryError, RecursionError):
+        raise DocumentError(
+            "the file is too large or too deeply nested to read", place=name
+        ) from None
+
+
+def open_path(path: str | os.PathLike[str], *, encoding: str | None = None) -> Document:
+    """The document in the file at `path`. Raises DocumentError, also for an unreadable file."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DocumentError(f"cannot be opened: {reason}", place=path.name) from None
+    return read(data, path.name, encoding=encoding)
+
+
+Reader = Callable[[bytes, str, "str | None", int], Document]
+
+
+def _reader(data: bytes, name: str) -> Reader:
+    """The reader for a file: by suffix, and by its first bytes where no text begins so."""
+    suffix = PurePath(name).suffix.lower()
+    if data.startswith(b"PK\x03\x04") or suffix in (".docx", ".docm", ".dotx"):
+        raise DocumentError("Word files are not read yet", next_step=LEAVE_OUT)
+    from dpredact.documents import plain
+
+    return plain.read

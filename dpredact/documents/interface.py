@@ -56,5 +56,39 @@ class Document(ABC):
         render([]) may still drop metadata that the format must not carry (docx properties).
         """
 
+    def unblocked(self) -> str:
+        """Every readable character of the file that lies in no block, or "".
+
+        Keys, tag names, comments between blocks, file names inside a package: parts that no
+        edit can reach. A private value found there means that the file must not go out.
+        """
+        return ""
+
+    def everything(self) -> str:
+        """All that a reader of the file could see: `text` and what lies outside the blocks."""
+        rest = self.unblocked()
+        return f"{self.text}\n{rest}" if rest else self.text
+
+    def remarks(self, edits: Sequence[Edit]) -> tuple[str, ...]:
+        """What `render(edits)` changes besides the edits, in public sentences (a new encoding,
+        dropped metadata). Empty when every other byte stays."""
+        return ()
+
+    @property
+    def output_name(self) -> str:
+        """File name that fits what `render` gives; differs from `name` for read-only formats."""
+        return self.name
+
     def __repr__(self) -> str:  # the text must not print
         return f"<{type(self).__name__} {self.media_type} {len(self.text)} code points>"
+
+
+def replaced(text: str, edits: Sequence[Edit]) -> str:
+    """`text` with `edits` applied. Raises ValueError unless they are sorted, disjoint, inside."""
+    parts, at = [], 0
+    for edit in edits:
+        if not at <= edit.start <= edit.end <= len(text):
+            raise ValueError("edits must be sorted, disjoint and inside the text")
+        parts += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*parts, text[at:]])

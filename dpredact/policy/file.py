@@ -126,6 +126,25 @@ def check(text: str, name: str = "policy.yaml") -> tuple[Policy | None, list[Pol
     ]
 
 
+def check_file(path: str | os.PathLike[str]) -> tuple[Policy | None, list[PolicyError]]:
+    """As `check`, for a file; also, that the word list it names is there to be read."""
+    path = Path(path)
+    try:
+        text = read_text(path, MAX_POLICY_BYTES)
+    except PolicyError as error:
+        return None, [error]
+    policy, found = check(text, str(path))
+    if policy is None:
+        return None, found
+    policy = _rooted(policy, path.parent)
+    if policy.tagger.lists:
+        try:
+            read_yaml(policy.tagger.lists)
+        except PolicyError as error:
+            return None, [error]
+    return policy, []
+
+
 def read_yaml(path: str | os.PathLike[str]) -> Any:
     """A word list: mappings, lists and text only. Every scalar comes as it is written.
 

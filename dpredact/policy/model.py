@@ -253,3 +253,14 @@ class Policy(Strict):
                         f"{first_name} and {name} differ in {key}",
                         *("groups", name, key),
                     )
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of policies, version 1."""
+    schema = Policy.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:dpredact:policy:v1",
+        **schema,
+        "title": "dpredact policy, version 1",
+    }

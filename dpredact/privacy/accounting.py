@@ -1,0 +1,384 @@
+"""What a document costs: events, Rényi curves, ε. Pure floats, no torch.
+
+An event says what was released, never how. Its `rdp(order)` is a bound, in nats, on the
+Rényi divergence between the transcripts of two neighbouring documents, inf where it says
+nothing. Sources are named at the line; THEORY.md holds the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Protocol
+
+from dpredact.privacy.sampling_constants import FLOAT_SLACK_LOG2, GAMMA_LOG2, RESOLUTION_LOG2
+
+# Orders at which curves that hold at every order are converted. Public and fixed; a finer
+# grid could only lower ε.
+GRID: tuple[float, ...] = tuple(
+    sorted(
+        {1.0 + 10.0 ** (k / 24) for k in range(-72, 73)} | {1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0}
+    )
+)
+
+
+def up(value: float) -> float:
+    """`value` rounded up past the rounding error of a short float64 computation."""
+    return value if value in (0.0, math.inf) else math.nextafter(value * (1 + 4e-15), math.inf)
+
+
+def mean_step_rdp(order: float, cap: float, weight: float) -> float:
+    """f_w(cap) = ln(1 − w + w·e^{(α−1)cap})/(α−1), nats: one step of a mean over groups.
+
+    Formal guarantee: if a group's q is within `cap` of p₀ at `order`, in both directions,
+    then the mean that holds q with weight w moves by at most this when q becomes p₀.
+    Source: THEORY §3 (joint convexity).
+    Edges: cap 0 -> 0 · weight 1 -> cap · cap inf -> inf · order <= 1, cap < 0 or weight
+    outside [0, 1] -> ValueError.
+    """
+    if not order > 1 or not cap >= 0 or not 0 <= weight <= 1:
+        raise ValueError("need order > 1, cap >= 0 and 0 <= weight <= 1")
+    if weight == 1 or cap == 0:
+        return cap
+    if weight == 0:
+        return 0.0
+    x = (order - 1) * cap
+    if x > 700:  # e^x overflows; the 1 − w beside it is beyond the last digit
+        return (x + math.log(weight)) / (order - 1) if math.isfinite(x) else math.inf
+    return math.log1p(weight * math.expm1(x)) / (order - 1)
+
+
+def cap_for_step(order: float, step: float, weight: float) -> float:
+    """The largest cap with f_w(cap) ≤ step: the inverse of `mean_step_rdp`, rounded down."""
+    if not order > 1 or not step >= 0 or not 0 < weight <= 1:
+        raise ValueError("need order > 1, step >= 0 and 0 < weight <= 1")
+    if step == 0:
+        return 0.0
+    x = (order - 1) * step
+    if x > 700:
+        cap = (x - math.log(weight)) / (order - 1)
+    else:
+        cap = math.log1p(math.expm1(x) / weight) / (order - 1)
+    return cap * (1 - 1e-12)
+
+
+def range_rdp(order: float, range: float) -> float:
+    """The exact curve of a width-η promise, nats.
+
+    With t = ln[(α−1)(e^{αη}−1) / (α(e^{(α−1)η}−1))]:
+    t + ln[(1−e^{−αη}) / (α(1−e^{−η}))]/(α−1); αη²/8 below η = 1e-3 (an upper bound
+    everywhere, and equal to first order).
+
+    Source: Dong, Durfee, Rogers 2020 (bounded range); THEORY §2.
+    Edges: range 0 -> 0 · inf -> inf · never above min(η, αη²/8) · order <= 1 -> ValueError.
+    """
+    if not order > 1 or not range >= 0:
+        raise ValueError("need order > 1 and range >= 0")
+    if range == 0 or range == math.inf:
+        return range
+    bound = min(range, order * range * range / 8)
+    if range < 1e-3:
+        return bound
+    a, eta = order, range
+    # ln(e^x − 1) = x + ln(1 − e^{−x}): no overflow for large orders.
+    t = math.log((a - 1) / a) + eta + _log1mexp(a * eta) - _log1mexp((a - 1) * eta)
+    exact = t + (_log1mexp(a * eta) - math.log(a) - _log1mexp(eta)) / (a - 1)
+    # Close to order 1 the two terms cancel; the rounding error is added, never dropped.
+    error = 1e-15 * (2 + abs(t)) * (1 + 1 / (a - 1))
+    return min(bound, max(0.0, exact) + error)
+
+
+def _log1mexp(x: float) -> float:
+    """ln(1 − e^{−x}) for x > 0."""
+    return math.log(-math.expm1(-x)) if x < math.log(2) else math.log1p(-math.exp(-x))
+
+
+def epsilon_from_rdp(rdp: float, order: float, delta: float) -> float:
+    """Smallest ε that can be promised at `delta`, in nats, rounded up.
+
+    ε = max{0, rdp + ln((α−1)/α) − (ln δ + ln α)/(α−1)}
+
+    Source: Canonne, Kamath, Steinke 2020, Prop. 12.
+    Edges: rdp 0 -> 0 · rdp inf -> inf · order <= 1 or delta outside (0, 1) -> ValueError
+    """
+    if not order > 1 or not 0 < delta < 1 or not rdp >= 0:
+        raise ValueError("need order > 1, 0 < delta < 1 and rdp >= 0")
+    if rdp == 0:
+        return 0.0
+    return max(0.0, up(rdp + conversion(order, delta))) if rdp < math.inf else math.inf
+
+
+def conversion(order: float, delta: float) -> float:
+    """What the step from Rényi to (ε, δ) adds at `order`, nats; may be negative."""
+    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The slack of drawing from integers (see `privacy.sampling` for the proof).
+
+    tokens: V, an upper bound on the number K of supported tokens.
+    """
+
+    tokens: int
+    gamma_log2: int = GAMMA_LOG2
+    resolution_log2: int = RESOLUTION_LOG2
+
+    @property
+    def log_ratio(self) -> float:
+        """ln(1/(1−κ)): how far a drawn weight can be from the smoothed probability."""
+        kappa = self.tokens * 2.0 ** (self.gamma_log2 - self.resolution_log2)
+        return -math.log1p(-(kappa + 2.0**-FLOAT_SLACK_LOG2))
+
+    def step(self, order: float) -> float:
+        """Nats per drawn token at `order`: ((2α−1)/(α−1))·ln(1/(1−κ))."""
+        return (2 * order - 1) / (order - 1) * self.log_ratio
+
+
+class Event(Protocol):
+    """One release about one group. `count` is the number of tokens that may be drawn."""
+
+    count: int
+
+    def rdp(self, order: float, draw: Draw | None) -> float: ...
+
+
+def _slack(draw: Draw | None, order: float, count: int) -> float:
+    return 0.0 if draw is None else count * draw.step(order)
+
+
+@dataclass(frozen=True)
+class OrderCap:
+    """`count` tokens, each within `cap` at `order` (and below), averaged with `weight`."""
+
+    order: float
+    cap: float
+    weight: float
+    count: int
+
+    def step(self, order: float) -> float:
+        if order > self.order:
+            return math.inf
+        return mean_step_rdp(order, self.cap, self.weight)
+
+    def rdp(self, order: float, draw: Draw | None = None) -> float:
+        return self.count * self.step(order) + _slack(draw, order, self.count)
+
+
+@dataclass(frozen=True)
+class TwoHopCap:
+    """`neighbours: replace` with order caps, each token.
+
+    D_{2α−1}(q‖p₀) ≤ forward_cap and D_{2α}(p₀‖q) ≤ backward_cap; then q and q′ are within
+    (2α/(2α−1))·forward_cap + backward_cap at order α (Bun and Steinke 2016, THEORY §2).
+    """
+
+    order: float
+    forward_cap: float
+    backward_cap: float
+    weight: float
+    count: int
+
+    @property
+    def cap(self) -> float:
+        a = self.order
+        return (2 * a / (2 * a - 1)) * self.forward_cap + self.backward_cap
+
+    def step(self, order: float) -> float:
+        if order > self.order:
+            return math.inf
+        return mean_step_rdp(order, self.cap, self.weight)
+
+    def rdp(self, order: float, draw: Draw | None = None) -> float:
+        return self.count * self.step(order) + _slack(draw, order, self.count)
+
+
+@dataclass(frozen=True)
+class Range:
+    """`count` tokens, each with log ratios in an interval ≤ `range`, averaged with `weight`.
+
+    replace: the neighbour has other words instead of none; the width doubles.
+    """
+
+    range: float
+    weight: float
+    count: int
+    replace: bool = False
+
+    @property
+    def width(self) -> float:
+        return 2 * self.range if self.replace else self.range
+
+    def step(self, order: float) -> float:
+        return mean_step_rdp(order, range_rdp(order, self.width), self.weight)
+
+    def rdp(self, order: float, draw: Draw | None = None) -> float:
+        return self.count * self.step(order) + _slack(draw, order, self.count)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Adaptive spending at one order: the realised step losses never add up past `budget`.
+
+    Source: Feldman and Zrnic 2021 (Rényi filter, individual accounting); THEORY §4.
+    """
+
+    order: float
+    budget: float
+    count: int
+
+    def rdp(self, order: float, draw: Draw | None = None) -> float:
+        if order > self.order:
+            return math.inf
+        return self.budget + _slack(draw, order, self.count)
+
+
+@dataclass(frozen=True)
+class TwoHopFilter:
+    """Adaptive spending under `replace`: two accounts, orders 2α−1 and 2α, one per hop."""
+
+    order: float
+    forward_budget: float
+    backward_budget: float
+    count: int
+
+    def rdp(self, order: float, draw: Draw | None = None) -> float:
+        if order > self.order:
+            return math.inf
+        a = self.order
+        forward = self.forward_budget + _slack(draw, 2 * a - 1, self.count)
+        backward = self.backward_budget + _slack(draw, 2 * a, self.count)
+        return (2 * a / (2 * a - 1)) * forward + backward
+
+
+@dataclass(frozen=True)
+class RangeFilter:
+    """Adaptive spending of widths in zCDP: Σ η²/8 never passes `rho`; replace: 4ρ."""
+
+    rho: float
+    count: int
+    replace: bool = False
+
+    @property
+    def total(self) -> float:
+        return 4 * self.rho if self.replace else self.rho
+
+    def rdp(self, order: float, draw: Draw | None = None) -> float:
+        return order * self.total + _slack(draw, order, self.count)
+
+
+@dataclass(frozen=True)
+class Pure:
+    """`count` tokens, each `epsilon`-DP for replacing the whole document (baselines only)."""
+
+    epsilon: float
+    count: int
+
+    def rdp(self, order: float, draw: Draw | None = None) -> float:
+        step = min(self.epsilon, order * self.epsilon**2 / 2)
+        return self.count * step + _slack(draw, order, self.count)
+
+
+AnyEvent = OrderCap | TwoHopCap | Range | Filter | TwoHopFilter | RangeFilter | Pure
+ADAPTIVE = (Filter, TwoHopFilter, RangeFilter)
+
+
+def known_orders(events: Iterable[AnyEvent]) -> list[float]:
+    """The orders at which every one of `events` says something, own orders included."""
+    own = [e.order for e in events if hasattr(e, "order")]
+    top = min(own, default=math.inf)
+    return [a for a in GRID if a < top] + ([top] if top < math.inf else [])
+
+
+def epsilon(event: AnyEvent, delta: float, draw: Draw | None) -> float:
+    """ε of one group's event at `delta`: least over the orders at which it is known."""
+    if is_nothing(event):
+        return 0.0
+    return min(
+        epsilon_from_rdp(up(event.rdp(a, draw)), a, delta) for a in known_orders([event])
+    )
+
+
+def is_nothing(event: AnyEvent) -> bool:
+    """Does this event release nothing at all? Then ε is 0 by name."""
+    return event.count == 0 or event.rdp(known_orders([event])[-1], None) == 0
+
+
+def all_groups_rdp(
+    events: Sequence[AnyEvent], order: float, draw: Draw | None, *, combine: str, scope: str
+) -> float:
+    """Rényi loss, at `order`, when every group's words change at once (THEORY §4).
+
+    document, mean, all fixed: T·ln(Σ wᵢe^{(α−1)cᵢ})/(α−1) · any adaptive group, or spans
+    scope: the sum of the groups' totals · product: widths add, with filters (Σ√ρᵢ)².
+    The slack of the draw is paid once per drawn token, whoever is on the other side.
+    """
+    events = [e for e in events if not is_nothing(e)]
+    if not events:
+        return 0.0
+    if scope == "spans":
+        return sum(e.rdp(order, draw) for e in events)
+    slack = _slack(draw, order, max(e.count for e in events))
+    if combine == "product":
+        return _product_rdp(events, order) + slack
+    if any(isinstance(e, ADAPTIVE) for e in events):
+        if any(isinstance(e, TwoHopFilter) for e in events):
+            return sum(e.rdp(order, draw) for e in events)  # its slack is inside the hops
+        return sum(e.rdp(order, None) for e in events) + slack
+    count = events[0].count
+    caps = [_unweighted(e, order) for e in events]
+    if math.inf in caps:
+        return math.inf
+    peak = max(caps)
+    share = sum(e.weight * math.exp((order - 1) * (c - peak)) for e, c in zip(events, caps))
+    # Groups without an event (weight left over) have loss 0 and keep their share of p₀.
+    rest = max(0.0, 1.0 - sum(e.weight for e in events))
+    share += rest * math.exp(-(order - 1) * peak)
+    return count * max(0.0, peak + math.log(share) / (order - 1)) + slack
+
+
+def _unweighted(event: AnyEvent, order: float) -> float:
+    if isinstance(event, Range):
+        return range_rdp(order, event.width)
+    assert isinstance(event, (OrderCap, TwoHopCap))
+    return event.cap if order <= event.order else math.inf
+
+
+def _product_rdp(events: Sequence[AnyEvent], order: float) -> float:
+    if any(isinstance(e, RangeFilter) for e in events):
+        root = 0.0
+        for e in events:
+            rho = e.total if isinstance(e, RangeFilter) else e.count * e.width**2 / 8
+            root += math.sqrt(rho)
+        return order * root * root
+    width = sum(e.width for e in events)
+    return events[0].count * range_rdp(order, width)
+
+
+def all_groups_epsilon(
+    events: Sequence[AnyEvent], delta: float, draw: Draw | None, *, combine: str, scope: str
+) -> float:
+    """ε for a change of all groups at once: a statement of its own, not a maximum."""
+    events = [e for e in events if not is_nothing(e)]
+    if not events:
+        return 0.0
+    return min(
+        epsilon_from_rdp(
+            up(all_groups_rdp(events, a, draw, combine=combine, scope=scope)), a, delta
+        )
+        for a in known_orders(events)
+    )
+
+
+def decimal_up(value: float, places: int = 4) -> str:
+    """A decimal string, never below `value`; 0 stays '0', inf is 'inf'."""
+    if value == 0:
+        return "0"
+    if math.isinf(value):
+        return "inf"
+    step = Decimal(1).scaleb(-places)
+    exact = Context(prec=400)  # any finite float fits
+    rounded = Decimal(value).quantize(step, rounding=ROUND_CEILING, context=exact)
+    return format(rounded.normalize(exact), "f")

@@ -135,11 +135,18 @@ class Entry:
     digest: str = ""  # SHA-256 of the released bytes
     summary: dict[str, Any] | None = None
 
+    def released(self, target: outputs.Target) -> bool:
+        """Was it finished? Also where only the note of it is missing: the pair stands there."""
+        return self.stage == "done" or (self.stage == "ready" and outputs.holds(target, self.digest))
+
 
 class Journal:
     """The journal of one job (or one shard of it), locked while it is open."""
 
-    def __init__(self, folder: Path, job: str, part: str = "") -> None:
+    def __init__(self, folder: Path, job: str, part: str = "", root: Path | None = None) -> None:
+        """folder: the owner's. part: name of the shard. root: the output folder, which may
+        move between two runs; paths below it are kept relative."""
+        self._root = Path(os.path.abspath(root)) if root is not None else None
         self.name = f"{job}{'.' + part if part else ''}"
         room = folder / "jobs"
         room.mkdir(mode=0o700, exist_ok=True)
@@ -200,10 +207,10 @@ class Journal:
     def ready(self, key: str, place: str, pair: outputs.Prepared, summary: dict[str, Any]) -> None:
         self._append({
             "stage": "ready", "key": key, "place": place, "digest": pair.digest, "summary": summary,
-            "document": _absolute(pair.target.document),
-            "certificate": _absolute(pair.target.certificate),
-            "document_part": _absolute(pair.document_part),
-            "certificate_part": _absolute(pair.certificate_part),
+            "document": self._kept(pair.target.document),
+            "certificate": self._kept(pair.target.certificate),
+            "document_part": self._kept(pair.document_part),
+            "certificate_part": self._kept(pair.certificate_part),
         })  # fmt: skip
 
     def done(self, key: str, place: str) -> None:
@@ -228,6 +235,10 @@ class Journal:
         return count
 
     # -- inside -------------------------------------------------------------------------
+
+    def _kept(self, path: Path) -> str:
+        absolute = os.path.abspath(path)
+        return os.path.relpath(absolute, self._root) if self._root else absolute
 
     def _append(self, record: dict[str, Any]) -> None:
         line = json.dumps({"schema": 1, **record}).encode("ascii") + b"\n"
@@ -283,10 +294,11 @@ class Journal:
         if stage == "ready":
             entry = replace(entry, digest=record["digest"], summary=record["summary"])
             if own:
+                root = self._root or Path()  # an absolute path replaces it
                 self._open[where] = outputs.Prepared(
-                    outputs.Target(Path(record["document"]), Path(record["certificate"])),
-                    Path(record["document_part"]),
-                    Path(record["certificate_part"]),
+                    outputs.Target(root / record["document"], root / record["certificate"]),
+                    root / record["document_part"],
+                    root / record["certificate_part"],
                     record["digest"],
                 )
         self._entries[where] = replace(entry, stage=stage)
@@ -296,10 +308,6 @@ def in_place_id(key: bytes, paths: Iterable[Path]) -> str:
     """A job number for work without an output folder: the same files, the same number."""
     common = os.path.commonpath([os.path.realpath(p.parent) for p in paths] or [os.getcwd()])
     return hmac.new(key, b"in-place\0" + os.fsencode(common), hashlib.sha256).hexdigest()[:32]
-
-
-def _absolute(path: Path) -> str:
-    return os.path.abspath(path)
 
 
 def _unusable(error: OSError, place: Path) -> JournalError:

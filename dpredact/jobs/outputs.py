@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -149,10 +150,10 @@ def room_for(target: Target, size: int) -> None:
     """
     try:
         target.document.parent.mkdir(parents=True, exist_ok=True)
-        disk = os.statvfs(target.document.parent)
+        free = shutil.disk_usage(target.document.parent).free
     except OSError as error:
         raise _failed(error, target) from None
-    if disk.f_bavail * disk.f_frsize < 2 * size + (1 << 16):
+    if free < 2 * size + (1 << 16):
         raise _failed(OSError(errno.ENOSPC, "no space left"), target)
     if not os.access(target.document.parent, os.W_OK | os.X_OK):
         raise _failed(OSError(errno.EACCES, "permission denied"), target)

@@ -1,0 +1,122 @@
+"""One document after another through the pipeline, in one process: tagger and model load once.
+
+An engine never raises because of a document: what happened is its Result. Exceptions that
+we did not foresee are told by type and place only, since their words could quote the text.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from dpredact.errors import DpredactError
+from dpredact.policy import Policy
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+Tokens = Callable[[int], None]  # called with the number of tokens drawn since the last call
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one document. `data` is the released file, `report` the owner's."""
+
+    status: str  # written, copied, refused, failed
+    data: bytes = field(default=b"", repr=False)
+    certificate: dict[str, Any] | None = None
+    finished: str = ""  # stop, length
+    epsilon: dict[str, str] = field(default_factory=dict)
+    epsilon_all: str = ""
+    reason: str = ""
+    next_step: str = ""
+    code: int = 0
+    report: dict[str, Any] | None = field(default=None, repr=False)
+
+
+class Engine(Protocol):
+    def __call__(self, data: bytes, name: str, tokens: Tokens) -> Result: ...
+
+
+Factory = Callable[[], Engine]  # picklable; called once per process
+
+
+@dataclass(frozen=True)
+class PipelineFactory:
+    """Builds the real engine. `report`: collect the owner's private report of each document."""
+
+    policy: Policy
+    unsafe_seed: int | None = None
+    report: bool = False
+
+    def __call__(self) -> PipelineEngine:
+        return PipelineEngine(self)
+
+
+class PipelineEngine:
+    """documents -> pipeline -> Result. Raises DpredactError if tagger or model cannot load."""
+
+    def __init__(self, settings: PipelineFactory) -> None:
+        from dpredact import tagging
+
+        self._settings = settings
+        policy = settings.policy
+        self._tagger = tagging.build(policy.tagger, policy)
+        self._model = _model(policy) if policy.needs_model else None
+
+    def __call__(self, data: bytes, name: str, tokens: Tokens) -> Result:
+        from dpredact import documents, pipeline
+
+        settings = self._settings
+        report: dict[str, Any] | None = {} if settings.report else None
+        document = documents.read(data, name)
+        release = pipeline.rewrite(
+            document,
+            settings.policy,
+            self._model,
+            tagger=self._tagger,
+            progress=tokens,
+            report=report,
+            unsafe_seed=settings.unsafe_seed,
+        )
+        return Result(
+            status=release.status,
+            data=release.data,
+            certificate=release.certificate,
+            finished=release.finished,
+            epsilon=dict(release.epsilon),
+            epsilon_all=release.epsilon_all,
+            report=report,
+        )
+
+
+def run(engine: Engine, data: bytes, name: str, tokens: Tokens) -> Result:
+    """The engine's Result for one document; a refusal or a fault is a Result as well."""
+    try:
+        return engine(data, name, tokens)
+    except DpredactError as error:
+        # 3 and 4: this document was looked at and must not go out. The rest is a failure.
+        status = "refused" if error.exit_code in (3, 4) else "failed"
+        place = error.place.removeprefix(name).lstrip(":, ")
+        reason = f"{place}: {error.message}" if place else error.message
+        return Result(status, reason=reason, next_step=error.next_step, code=error.exit_code)
+    except Exception as error:
+        return Result("failed", reason=_fault(error), code=5)
+
+
+def _fault(error: BaseException) -> str:
+    """Type and place of an unforeseen exception; never its message."""
+    where = "outside the package"
+    for frame in traceback.extract_tb(error.__traceback__):
+        path = Path(frame.filename)
+        if path.is_relative_to(_PACKAGE):
+            where = f"{path.relative_to(_PACKAGE.parent).as_posix()}:{frame.lineno}"
+    return f"internal error: {type(error).__name__} at {where}"
+
+
+def _model(policy: Policy) -> Any:
+    from dpredact import lm
+
+    return lm.load(policy.model)

@@ -1,0 +1,207 @@
+"""Many taggers' findings on one text, made into disjoint spans.
+
+Order of the steps, each a function of its own: snap to words, drop what is no such thing
+(`vetoes`), split names at "and", lay overlaps flat (longest wins), join the parts of one
+name, number the identities, find every further mention.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from dpredact.tagging.interface import Span
+
+# Entities whose first or last character may be a mark that belongs to them.
+_OPEN = {"PHONE": "+(", "SECRET": "-", "USERNAME": "_"}
+_CLOSE = {"SECRET": "-=+/", "URL": "/", "USERNAME": "_"}
+_WORD = re.compile(r"[^\W_]+")
+_LETTER = re.compile(r"[^\W\d_]")
+_AND = re.compile(r"(?:,? (?:and|&|or|y|e|et|und|og|och) |, ?| / | vs?\.? )")
+_TITLE = re.compile(
+    r"(?:\b(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Professor|Sir|Lady|Lord|Dame|Judge|Justice|Rev|Fr|Sgt|Lt|Capt|Col|Gen|"
+    r"Herr|Herrn|Frau|Hr|Fru|Frk|hr|fru|M|MM|Mme|Mlle|Me|Sr|Sra|Srta|Don|Doña|D|Dña|Dra|Señora?|Monsieur|Madame|Maître)\b\.?ª? )+$"
+)
+_NAME_GAP = re.compile(r" |\. ?|-| (?:de|del|de la|de los|da|dos|di|du|van|van der|van den|von|von der|zu|bin|ibn|al|el|la|le|ter|ten|y) ")
+_TEXTUAL = frozenset({"PERSON", "LOCATION", "ORG", "ADDRESS"})
+
+
+def snap(text: str, span: Span) -> Span | None:
+    """`span` moved to word borders and freed of white space and punctuation at its ends.
+
+    A person's name also takes in what a hyphen ties to it. None if nothing is left.
+    """
+    start, end, entity = span.start, span.end, span.entity
+    start, end = _trim(text, start, end, entity)
+    if start >= end:
+        return None
+    if entity not in ("SECRET", "URL"):
+        start, end = _grow(text, start, end, "-‑'’" if entity == "PERSON" else "")
+        start, end = _trim(text, start, end, entity)
+    if entity == "PERSON" and text[start:end].endswith(("'s", "’s")) and end - start > 2:
+        end -= 2
+    return replace(span, start=start, end=end) if start < end else None
+
+
+def _trim(text: str, start: int, end: int, entity: str) -> tuple[int, int]:
+    opening, closing = _OPEN.get(entity, ""), _CLOSE.get(entity, "")
+    while start < end and not (text[start].isalnum() or text[start] in opening):
+        start += 1
+    while start < end and not (text[end - 1].isalnum() or text[end - 1] in closing):
+        end -= 1
+    if start < end and text[start] == "(" and ")" not in text[start:end]:
+        start += 1
+    return start, end
+
+
+def _grow(text: str, start: int, end: int, ties: str) -> tuple[int, int]:
+    while start and (_inside(text, start) or _tied(text, start - 1, ties)):
+        start -= 1
+    while end < len(text) and (_inside(text, end) or _tied(text, end, ties)):
+        end += 1
+    return start, end
+
+
+def _inside(text: str, border: int) -> bool:
+    return text[border - 1].isalnum() and text[border].isalnum()
+
+
+def _tied(text: str, at: int, ties: str) -> bool:
+    """Is text[at] a mark between two letters, the second of which starts or goes on a name?"""
+    if not ties or not 0 < at < len(text) - 1 or text[at] not in ties:
+        return False
+    left, right = text[at - 1], text[at + 1]
+    if text[at] in "'’":  # O'Brien is one name; the possessive of Brien is not
+        return left.isalpha() and right.isalpha() and not re.match(r"s\b", text[at + 1 : at + 3])
+    return left.isalpha() and right.isalpha() and right.isupper() == left_capital(text, at)
+
+
+def left_capital(text: str, at: int) -> bool:
+    """Does the word that ends at `at` start with a capital?"""
+    while at and text[at - 1].isalpha():
+        at -= 1
+    return text[at].isupper()
+
+
+def split_names(text: str, span: Span) -> Iterator[Span]:
+    """Two names joined by "and" or a comma are two spans; so are names on separate lines."""
+    if span.entity != "PERSON":
+        yield span
+        return
+    start = span.start
+    for line in re.finditer(r"[^\n]+", text[span.start : span.end]):
+        low, high = span.start + line.start(), span.start + line.end()
+        start = low
+        for mark in _AND.finditer(text, low, high):
+            yield from _piece(text, span, start, mark.start())
+            start = mark.end()
+        yield from _piece(text, span, start, high)
+
+
+def _piece(text: str, span: Span, start: int, end: int) -> Iterator[Span]:
+    piece = snap(text, replace(span, start=start, end=end)) if start < end else None
+    if piece and _LETTER.search(text, piece.start, piece.end):
+        yield piece
+
+
+def with_title(text: str, span: Span) -> Span:
+    """A name takes in the titles in front of it."""
+    if span.entity == "PERSON" and (m := _TITLE.search(text, max(0, span.start - 30), span.start)):
+        return replace(span, start=m.start())
+    return span
+
+
+def rule_based(span: Span) -> bool:
+    return any(s.startswith(("patterns:", "lists:")) for s in span.sources)
+
+
+def _rank(span: Span) -> tuple[bool, int, float]:
+    """Owner's lists and checked patterns first, then the longest, then the surest."""
+    sure = any(s.startswith("lists:") for s in span.sources) or (
+        rule_based(span) and span.score >= 0.9 and span.entity not in _TEXTUAL
+    )
+    return sure, span.end - span.start, span.score
+
+
+def flatten(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Disjoint spans that together cover every character that any span covers.
+
+    The longest wins (numbers with a check win over longer guesses). Overlaps of one kind
+    become one region; what is left over of a loser beside a winner of another kind stays a
+    span if words are left in it. Sources of what agrees are joined.
+    """
+    kept: list[Span] = []
+    for span in sorted(set(spans), key=_rank, reverse=True):
+        kept = _add(text, kept, span)
+    return sorted(kept)
+
+
+def _add(text: str, kept: list[Span], span: Span) -> list[Span]:
+    over = [k for k in kept if k.start < span.end and span.start < k.end]
+    if not over:
+        return [*kept, span]
+    same = [k for k in over if k.entity == span.entity]
+    if same:
+        whole = span
+        for k in same:
+            whole = union(whole, k)
+        others = [k for k in over if k.entity != span.entity]
+        rest = [k for k in kept if k not in same]
+        if not any(k.start < whole.end and whole.start < k.end for k in rest):
+            return [*rest, whole]
+        if not others:
+            return _add(text, [k for k in kept if k not in same], whole)
+    out = list(kept)
+    for low, high in _gaps(span.start, span.end, over):
+        piece = snap_inside(text, replace(span, start=low, end=high))
+        if piece and (piece.entity in _TEXTUAL or not same) and _LETTER.search(text, piece.start, piece.end):
+            if piece.entity in _TEXTUAL:
+                out.append(piece)
+    for k in over:
+        if span.start <= k.start and k.end <= span.end or k.start <= span.start and span.end <= k.end:
+            out[out.index(k)] = replace(k, sources=_joined(k, span))
+    return out
+
+
+def _gaps(start: int, end: int, over: list[Span]) -> Iterator[tuple[int, int]]:
+    """Parts of [start, end) that no span of `over` covers."""
+    for k in sorted(over):
+        if start < k.start:
+            yield start, min(end, k.start)
+        start = max(start, k.end)
+    if start < end:
+        yield start, end
+
+
+def snap_inside(text: str, span: Span) -> Span | None:
+    start, end = _trim(text, span.start, span.end, span.entity)
+    return replace(span, start=start, end=end) if start < end else None
+
+
+def union(a: Span, b: Span) -> Span:
+    """One region for two; the entity of the longer."""
+    longer = max(a, b, key=_rank)
+    return replace(
+        longer,
+        start=min(a.start, b.start),
+        end=max(a.end, b.end),
+        score=max(a.score, b.score),
+        sources=_joined(a, b),
+    )
+
+
+def _joined(a: Span, b: Span) -> tuple[str, ...]:
+    return tuple(sorted({*a.sources, *b.sources}))
+
+
+def join_names(text: str, spans: list[Span]) -> list[Span]:
+    """Parts of one name that stand next to each other become one span. Sorted, disjoint."""
+    out: list[Span] = []
+    for span in spans:
+        if out and out[-1].entity == span.entity == "PERSON":
+            if _NAME_GAP.fullmatch(text, out[-1].end, span.start):
+                out[-1] = union(out[-1], span)
+                continue
+        out.append(span)
+    return out

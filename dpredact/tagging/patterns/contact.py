@@ -1,0 +1,83 @@
+"""E-mail addresses, links, network addresses and user names."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from dpredact.tagging.patterns.interface import Hit, Reading, hits
+
+_EMAIL = re.compile(
+    r"(?<![\w.+-])[\w](?:[\w.%'’+-]{0,62}[\w+-])?@"
+    r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+(?:xn--[a-z0-9-]{2,59}|[^\W\d_]{2,63})(?![\w-]|@)"
+)
+_TLD = r"(?:com|org|net|edu|gov|info|example|io|co|eu|uk|us|ca|au|de|at|ch|fr|es|dk|nl|be|it|se|no|fi|pl|pt|ie)"
+_SPELLED = re.compile(
+    r"(?<![\w.])[\w.+-]+ ?(?:[\[({<] ?(?:at|AT|@|arroba|arobase) ?[\])}>]| (?:AT|at) (?=[\w-]+ (?:dot|DOT) )) ?"
+    r"[\w-]+(?:(?: ?[\[({<] ?(?:dot|DOT|punkt|punto|point|\.) ?[\])}>] ?| (?:dot|DOT) |\.)[\w-]+)+"
+)
+_LINK = re.compile(
+    r"(?i)\b(?:(?:https?|ftps?|sftp|ssh):/{0,2}(?=\S*[\w/])|www\d?\.)[^\s<>\"'“”«»]+"
+)
+_HOST = re.compile(
+    rf"(?<![\w@./-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+{_TLD}(?:/[^\s<>\"']*)?(?![\w.@-]*\w)"
+)
+_IP4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?(?![\w]|\.\d)")
+_IP6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f]*:[0-9A-Fa-f:]*:)[0-9A-Fa-f:]{2,39}(?:\.\d+){0,3}(?![\w:])")
+_VERSION = re.compile(r"(?i)(?:version|release|section|chapter|clause|rev|v|§)\.? ?$")
+_MAC = re.compile(
+    r"(?<![\w:.-])(?:[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}"
+    r"|[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4})(?![\w:-])"
+)
+_HANDLE = re.compile(r"(?<![\w@/.])@(?P<x>[A-Za-z_][\w.]{2,29})(?<!\.)(?![\w(=])")
+_NOT_A_PERSON = frozenset(
+    "media import param return returns override charset keyframes font page supports everyone "
+    "here channel all property staticmethod classmethod test deprecated throws see author since".split()
+)
+_USER = re.compile(
+    r"(?i)\b(?:user ?name|user ?id|login|log-in|screen name|handle|nick(?:name)?|usuario|"
+    r"identifiant|benutzername|brugernavn)\b ?(?:is |: ?|= ?)[\"']?(?P<x>[\w.@-]{3,40}\b)"
+)
+
+
+def find(reading: Reading) -> Iterator[Hit]:
+    text = reading.text
+    if "@" in text:
+        yield from hits(_EMAIL, text, "EMAIL", 0.98, "email")
+        for hit in hits(_HANDLE, text, "USERNAME", 0.7, "handle"):
+            if text[hit.start : hit.end].lower() not in _NOT_A_PERSON:
+                yield hit
+    yield from hits(_SPELLED, text, "EMAIL", 0.8, "email spelled out")
+    yield from _links(text)
+    yield from _network(reading)
+    yield from hits(_USER, text, "USERNAME", 0.75, "user name after a label")
+
+
+def _links(text: str) -> Iterator[Hit]:
+    for match in _LINK.finditer(text):
+        end = match.end()
+        while text[end - 1] in ".,;:!?)]}*_" and end > match.start() + 1:
+            end -= 1
+        yield Hit(match.start(), end, "URL", 0.9, "link")
+    yield from hits(_HOST, text, "URL", 0.6, "host name")
+
+
+def _network(reading: Reading) -> Iterator[Hit]:
+    text = reading.text
+    for match in _IP4.finditer(text):
+        if _is_address(match[0]) and not _VERSION.search(reading.before(match.start(), 12)):
+            yield Hit(match.start(), match.end(), "IP", 0.9, "IPv4 address")
+    if ":" in text:
+        for match in _IP6.finditer(text):
+            if len(match[0]) > 4 and _is_address(match[0]):
+                yield Hit(match.start(), match.end(), "IP", 0.9, "IPv6 address")
+    yield from hits(_MAC, text, "MAC", 0.95, "MAC address")
+
+
+def _is_address(words: str) -> bool:
+    try:
+        ipaddress.ip_interface(words)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,185 @@
+"""Numbers that states, courts and companies give to people and their things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import import_module
+
+from dpredact.tagging.patterns.interface import Hit, Reading, hits
+
+# -- US social security numbers --------------------------------------------------------
+
+_SSN = re.compile(r"(?<![\w.,/-])(\d{3})([- ])(\d{2})\2(\d{4})(?![\w/-]|[.,]\d)")
+_SSN_LABEL = re.compile(r"(?i)\b(?:ssn|social security)(?: ?(?:no|number|#))?\.?(?: is| was)? ?[:#]? ?$")
+# 987-65-4320 to -4329 were set aside for advertisements and belong to nobody: left alone.
+# Numbers that were printed on samples but look issued (078-05-1120, 219-09-9999) are
+# tagged: people have filed them as their own.
+_ADVERTISED = re.compile(r"987-?65-?432\d")
+
+
+def _ssn(reading: Reading) -> Iterator[Hit]:
+    """Area 001 to 899 without 666, group and serial not zero (SSA, 2011)."""
+    for match in _SSN.finditer(reading.text):
+        area, mark, group, serial = match.groups()
+        labelled = _SSN_LABEL.search(reading.before(match.start())) is not None
+        wrong = area in ("000", "666") or area[0] == "9" or group == "00" or serial == "0000"
+        if _ADVERTISED.fullmatch(f"{area}-{group}-{serial}") or (wrong and not labelled):
+            continue
+        score = 0.95 if labelled else 0.85 if mark == "-" else 0.5
+        yield Hit(match.start(), match.end(), "US_SSN", score, "SSN: area, group and serial")
+    for match in re.finditer(r"(?<![\w.])\d{9}(?![\w]|[.,]\d)", reading.text):
+        if _SSN_LABEL.search(reading.before(match.start())):
+            yield Hit(match.start(), match.end(), "US_SSN", 0.9, "SSN after a label")
+
+
+# -- national numbers with a check -------------------------------------------------------
+
+# shape, module of python-stdnum, entity, label that must stand in front ("" if the shape
+# and the check are enough), country
+_STATES: tuple[tuple[str, str, str, str, str], ...] = (
+    (r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]", "", "NATIONAL_ID", "", "GB"),
+    (r"\d{3}[ -]?\d{3}[ -]?\d{4}", "gb.nhs", "NATIONAL_ID", r"nhs|health|patient", "GB"),
+    (r"9\d\d-(?:5\d|6[0-5]|7\d|8[0-8]|9[0-24-9])-\d{4}", "us.itin", "TAX_ID", "", "US"),
+    (r"\d{2}-\d{7}", "us.ein", "TAX_ID", r"ein|tax|employer", "US"),
+    (r"\d{3}[ -]\d{3}[ -]\d{3}", "ca.sin", "NATIONAL_ID", r"sin|social insurance", "CA"),
+    (r"\d{8}[ -]?[A-HJ-NP-TV-Z]", "es.dni", "NATIONAL_ID", "", "ES"),
+    (r"[XYZ][ -]?\d{7}[ -]?[A-HJ-NP-TV-Z]", "es.nie", "NATIONAL_ID", "", "ES"),
+    (r"[A-HJ-NP-SUVW]-?\d{7}[0-9A-J]", "es.cif", "TAX_ID", r"cif|nif", "ES"),
+    (r"[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?\d[\dAB] ?\d{3} ?\d{3} ?\d\d", "fr.nir", "NATIONAL_ID", "", "FR"),
+    (r"\d{2} ?\d{3} ?\d{3} ?\d{3}", "de.idnr", "TAX_ID", r"steuer\S*|idnr|tax", "DE"),
+    (r"\d{2} ?\d{6} ?[A-Z] ?\d{3}", "de.rvnr", "NATIONAL_ID", "", "DE"),
+    (r"(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])\d\d-?\d{4}", "dk.cpr", "NATIONAL_ID", r"cpr\S*|personnummer", "DK"),
+    (r"(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])\d\d-\d{4}", "", "NATIONAL_ID", "", "DK"),
+    (r"\d{11}", "pl.pesel", "NATIONAL_ID", "", "PL"),
+    (r"\d{3}-\d{2,3}-\d{2}-\d{2,3}|\d{10}", "pl.nip", "TAX_ID", r"nip|tax|vat", "PL"),
+    (r"\d{9}", "nl.bsn", "NATIONAL_ID", r"bsn|burgerservicenummer|sofi\S*", "NL"),
+    (r"\d{2}\.?\d{2}\.?\d{2}-?\d{3}\.?\d{2}", "be.nn", "NATIONAL_ID", "", "BE"),
+    (r"756\.?\d{4}\.?\d{4}\.?\d{2}", "ch.ssn", "NATIONAL_ID", "", "CH"),
+    (r"(?:\d{2})?\d{6}[-+]\d{4}", "se.personnummer", "NATIONAL_ID", "", "SE"),
+    (r"\d{6} ?\d{5}", "no.fodselsnummer", "NATIONAL_ID", "", "NO"),
+    (r"\d{6}[-+A]\d{3}[0-9A-Y]", "fi.hetu", "NATIONAL_ID", "", "FI"),
+    (r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", "it.codicefiscale", "NATIONAL_ID", "", "IT"),
+    (r"\d{3}\.\d{3}\.\d{3}-\d\d", "br.cpf", "NATIONAL_ID", "", "BR"),
+    (r"\d{4} ?\d{4} ?\d{4}", "in_.aadhaar", "NATIONAL_ID", r"aadhaar|uidai", "IN"),
+    (r"[A-Z]{3}[ABCFGHLJPTK][A-Z]\d{4}[A-Z]", "in_.pan", "TAX_ID", "", "IN"),
+    (r"\d{3} ?\d{3} ?\d{3}", "au.tfn", "TAX_ID", r"tfn|tax", "AU"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _national() -> tuple[tuple[re.Pattern[str], str, str, re.Pattern[str] | None, str], ...]:
+    table = []
+    for shape, module, entity, label, country in _STATES:
+        pattern = re.compile(rf"(?<![\w.,/+-])(?:{shape})(?![\w/-]|[.,]\d)")
+        near = re.compile(rf"(?i)\b(?:{label})\b[^\n]{{0,16}}$") if label else None
+        table.append((pattern, module, entity, near, country))
+    return tuple(table)
+
+
+def _states(reading: Reading) -> Iterator[Hit]:
+    for pattern, module, entity, near, country in _national():
+        for match in pattern.finditer(reading.text):
+            if reading.shielded(*match.span()):
+                continue
+            if near and not near.search(reading.before(match.start())):
+                continue
+            if module and not import_module(f"stdnum.{module}").is_valid(match[0]):
+                continue
+            yield Hit(match.start(), match.end(), entity, 0.85, f"national number, {country}")
+
+
+# -- whatever a label says ------------------------------------------------------------
+
+# Strong labels name one person's number and may stand right before it; weak ones (a file,
+# an order) need a mark that says "this is the number". A value holds at least three digits.
+_VALUE = r"[\"']?(?P<x>(?=(?:[^\d\n]{0,10}\d){3})[A-Za-z0-9](?:[A-Za-z0-9]|[-/._](?=[A-Za-z0-9])){3,40})(?![\w])"
+_MARK = r"(?:(?:\b|(?<=[ (]))(?:no|nos|nr|num|number|nummer|n[úu]mero|num[ée]ro|code|id)\b\.?|#|№|N°|nº)"
+_SAYS = r"(?: (?:is|was|of|ist|lautet|est|es|er))?"
+_STRONG: tuple[tuple[str, str], ...] = (
+    ("PASSPORT", r"passports?|reisepass|passeport|pasaporte|pas(?:nummer)?"),
+    ("LICENSE", r"driv(?:er|ing)(?:'s|s|’s)? ?licen[cs]es?|dl|licen[cs]e|führerschein\w*|permis de conduire|carn[ée] de conducir|kørekort\w*"),
+    ("NATIONAL_ID", r"national id(?:entity|entification)?(?: card)?|identity card|id card|personalausweis\w*|dni|nie|nif|cpr|pesel|nhs|medicare|nino|national insurance|personnummer|curp|ssn|cedula"),
+    ("TAX_ID", r"vat|tax(?:payer)?(?: id(?:entification)?)?|tin|ein|itin|utr|steuer\w*|ust-?id\w*|siret|siren|cvr|nip|regon"),
+    ("ID", r"mrn|medical record|member(?:ship)?|patient|insurance|subscriber|beneficiary|employee|staff|student|customer|client|badge|imei|iccid|vin|device|nhc|historia|cip|nass|versicherten\w*|kunden\w*|patienten\w*|policy|claim|certificate"),
+)  # fmt: skip
+_WEAK: tuple[tuple[str, str], ...] = (
+    ("CASE_NUMBER", r"case|docket|file|application|petition|complaint|matter|proceedings|expediente|aktenzeichen|az|dossier|affaire|sag\w*|j\.?nr"),
+    ("ID", r"ref(?:erence)?|order|ticket|invoice|incident|request|transaction|confirmation|booking|reservation|tracking|serial|registration|record|parcel|shipment|receipt|report|permit|visa|id|user|contract|loan|rechnung\w*|bestell\w*|facture|commande|pedido|factura|faktura\w*|ordre\w*"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _labels() -> tuple[tuple[re.Pattern[str], str, str], ...]:
+    table = []
+    for entity, label in _STRONG:
+        text = rf"(?i)(?<![\w-])(?:{label}) ?(?:{_MARK})?{_SAYS} ?[:=#]? ?\(?{_VALUE}"
+        table.append((re.compile(text), entity, "number after a label"))
+    for entity, label in _WEAK:
+        text = rf"(?i)(?<![\w-])(?:{label})(?: ?{_MARK}{_SAYS} ?[:=#]? ?|{_SAYS} ?[:=#] ?|s? ?\((?:no|nos|nr)\. ?){_VALUE}"
+        table.append((re.compile(text), entity, "number after a label and a mark"))
+    return tuple(table)
+
+
+def _labelled(reading: Reading) -> Iterator[Hit]:
+    for pattern, entity, rule in _labels():
+        for hit in hits(pattern, reading.text, entity, 0.75, rule):
+            if not _YEAR.fullmatch(reading.text[hit.start : hit.end]):
+                yield hit
+
+
+_YEAR = re.compile(r"(?:19|20)\d\d(?:-\d\d-\d\d)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
+
+# -- courts, vehicles -------------------------------------------------------------------
+
+_APPLICATION = re.compile(
+    r"(?<![\w/.-])(?P<x>\d{1,6}/\d{2}(?:\d{2})?)(?![\w/-]|\.\d)"
+)
+_NUMBERED = re.compile(r"(?i)\b(?:nos?|nr|application|case|n°|núm|n[úu]m|sag)\b\.?[^\n.;]{0,60}$")
+_COURT = re.compile(
+    r"(?<![\w/-])(?:\d{1,2}:\d{2}-(?:cv|cr|mj|mc|bk|ap)-\d{3,6}(?:-[A-Z]{2,4})*"  # US federal
+    r"|[CTF][-‑]\d{1,4}/\d{2}(?: P)?|\[\d{4}\] (?:EWCA|EWHC|UKSC|UKHL|UKPC|UKUT|UKFTT|CSOH|NICA|IEHC) (?:[A-Z][a-z]+ )?\d{1,5}"
+    r"|ECLI:[A-Z]{2}:[A-Z]{1,7}:\d{4}:[\w.]{3,25}"
+    r"|\d{1,3} [A-Z][a-z]?[A-Za-z]{0,3} \d{1,6}/\d{2})(?![\w/-])"
+)
+_PLATE_LABEL = re.compile(
+    r"(?i)\b(?:(?:licen[cs]e|number|registration|vehicle) ?plates?|plates?|reg(?:istration)?(?: (?:no|number|mark))?|"
+    r"vehicle|car|van|kennzeichen|matr[íi]cula|immatriculation|plaque|nummerplade|registreringsnummer)\.?"
+    r"(?: (?:no|number|nr))?\.?(?: (?:is|was|with))? ?[:#]? ?[\"']?"
+    r"(?P<x>(?=[A-Z0-9 -]{0,8}\d)(?=[A-Z0-9 -]{0,8}[A-Z])[A-Z0-9]{1,4}(?:[ -]?[A-Z0-9]{1,5}){1,3})(?![\w-])"
+)
+_PLATES: dict[str, str] = {
+    "GB": r"[A-HJ-PR-Y][A-HJ-PR-Y]\d\d ?[A-HJ-PR-Z]{3}",
+    "DE": r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?",
+    "FR": r"[A-HJ-NP-TV-Z]{2}-\d{3}-[A-HJ-NP-TV-Z]{2}",
+    "ES": r"\d{4} ?[BCDFGHJ-NPR-TV-Z]{3}",
+    "DK": r"[A-Z]{2} \d\d \d{3}",
+}
+
+
+def _courts(reading: Reading) -> Iterator[Hit]:
+    yield from hits(_COURT, reading.text, "CASE_NUMBER", 0.8, "court number")
+    for hit in hits(_APPLICATION, reading.text, "CASE_NUMBER", 0.75, "number/year"):
+        number, year = reading.text[hit.start : hit.end].split("/")
+        if len(number) >= 3 or _NUMBERED.search(reading.before(hit.start, 80)):
+            yield hit
+
+
+def _vehicles(reading: Reading) -> Iterator[Hit]:
+    for match in _PLATE_LABEL.finditer(reading.text):
+        words = match["x"]
+        if words == words.upper():
+            yield Hit(*match.span("x"), "PLATE", 0.8, "plate after a label")
+    for region in reading.regions:
+        if shape := _PLATES.get(region):
+            pattern = re.compile(rf"(?<![\w-])(?:{shape})(?![\w-])")
+            yield from hits(pattern, reading.text, "PLATE", 0.6, f"plate of the form of {region}")
+
+
+def find(reading: Reading) -> Iterator[Hit]:
+    yield from _ssn(reading)
+    yield from _states(reading)
+    yield from _labelled(reading)
+    yield from _courts(reading)
+    yield from _vehicles(reading)

@@ -1,0 +1,99 @@
+"""Telephone numbers: what phonenumbers finds valid in the policy's regions, and labelled ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dpredact.errors import PolicyError
+from dpredact.tagging.patterns.interface import Hit, Reading
+
+# A run of digits with what people write between them. Letters end it.
+_CLUSTER = re.compile(
+    r"(?<![\w.,/=-])(?:\+|\(|00)?\d(?:[ \u00a0]?[-./()–][ \u00a0]?\(?|[ \n]|\) ?)?(?:\d(?:[ \u00a0]?[-./()–][ \u00a0]?\(?|[ \n]|\) ?)?){4,18}\d"
+    r"(?: ?(?:x|ext\.?|extension|#|poste|Durchwahl|DW|lokal) ?\d{1,6})?(?![\w%]|[.,]\d)"
+)
+_LABEL = re.compile(
+    r"(?i)\b(?:tel|telephone|phone|mobile|mob|cell|cellular|fax|whatsapp|call|ring|text|sms|dial|"
+    r"t[ée]l[ée]phone|portable|tel[ée]fono|m[óo]vil|llame|llamar|telefon(?:nummer)?|handy|mobil|"
+    r"rufnummer|tlf|mobilnummer|contact)"
+    r"(?: ?(?:no|nr|num|number|#))?\.?(?: (?:me|us|him|her|them|back|is|was|at|on|al|au|unter|på)){0,3} ?[:.]? ?\(?$"
+)
+_OTHER = re.compile(
+    r"(?i)\b(?:order|invoice|ref|reference|case|file|batch|ticket|serial|account|acct|id|no|nr|tracking|"
+    r"isbn|issn|policy|claim|part|model|sku|version|bestellung|rechnung|commande|pedido|ordre)\.?"
+    r"(?: ?(?:no|nr|num|number|#))?\.? ?[:#]? ?$"
+)
+_DATE = re.compile(
+    r"(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{4}\s?[-–/]\s?\d{4})(?!\d)"
+)
+_SSN = re.compile(r"\d{3}-\d{2}-\d{4}")
+# The North American shape, also with area codes that are not in use.
+_NANP = re.compile(r"(?:\+?1[-. ]?)?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?: ?(?:x|ext\.?) ?\d{1,6})?")
+_SHORT, _LONG = 7, 15  # digits (E.164 allows 15)
+
+
+def known_regions(regions: tuple[str, ...]) -> tuple[str, ...]:
+    """`regions` in capitals. PolicyError for a code that phonenumbers does not serve."""
+    import phonenumbers
+
+    upper = tuple(r.upper() for r in regions)
+    for region in upper:
+        if region not in phonenumbers.SUPPORTED_REGIONS:
+            raise PolicyError(
+                f"unknown region {region!r}",
+                next_step="use two-letter country codes (ISO 3166), for example [US, GB, DE]",
+                place="tagger.regions",
+            )
+    return upper
+
+
+def find(reading: Reading) -> Iterator[Hit]:
+    for match in _CLUSTER.finditer(reading.text):
+        start, end = match.span()
+        digits = sum(c.isdigit() for c in match[0])
+        if digits < 6 or reading.shielded(start, end) or _SSN.fullmatch(match[0]):
+            continue
+        yield from _cluster(reading, start, end, digits)
+
+
+def _cluster(reading: Reading, start: int, end: int, digits: int) -> Iterator[Hit]:
+    words = reading.text[start:end]
+    before = reading.before(start)
+    labelled = _LABEL.search(before) is not None
+    if labelled and digits <= _LONG + 6:
+        yield _hit(reading, start, end, 0.85, "phone after a label")
+        return
+    if digits < _SHORT or _DATE.match(words):
+        return
+    plain = words.isdigit()
+    if plain and (_OTHER.search(before) or words.startswith("00")):
+        return
+    if match := _NANP.fullmatch(words):
+        yield _hit(reading, start, start + match.end(), 0.75, "phone, North American form")
+        return
+    found = False
+    for low, high in _valid(words, reading.regions):
+        found = True
+        score = 0.6 if words[low:high].isdigit() else 0.8
+        yield _hit(reading, start + low, start + high, score, "phone, valid in a region")
+    if not found and (match := _NANP.search(words)):
+        yield _hit(reading, start + match.start(), start + match.end(), 0.6, "phone, North American form")
+
+
+def _hit(reading: Reading, start: int, end: int, score: float, rule: str) -> Hit:
+    while reading.text[end - 1] in " .-/(":
+        end -= 1
+    return Hit(start, end, "PHONE", score, rule)
+
+
+def _valid(words: str, regions: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Where phonenumbers sees a valid number: first region that sees one wins its place."""
+    from phonenumbers import Leniency, PhoneNumberMatcher
+
+    taken: list[tuple[int, int]] = []
+    for region in (None,) if words.startswith("+") else regions:
+        for match in PhoneNumberMatcher(words, region, leniency=Leniency.VALID):
+            if all(match.end <= a or match.start >= b for a, b in taken):
+                taken.append((match.start, match.end))
+    yield from taken

@@ -1,0 +1,134 @@
+"""Streets, postcodes, and towns that the words around them give away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dpredact.tagging import lexicon
+from dpredact.tagging.patterns.interface import Hit, Reading, hits
+
+_CAP = r"[A-ZÀ-ÖØ-Þ][\w'’.-]*"
+_NO = r"\d{1,6}[A-Za-z]?(?:[-/]\d{1,4}[A-Za-z]?)?"
+_STREET = (
+    r"(?:Street|St|Road|Rd|Avenue|Ave|Av|Lane|Ln|Drive|Dr|Court|Ct|Boulevard|Blvd|Way|Place|Pl|Square|Sq|Terrace|"
+    r"Ter|Close|Crescent|Cres|Parkway|Pkwy|Highway|Hwy|Row|Walk|Hill|Gardens|Gdns|Grove|Mews|Circle|Cir|Trail|Trl|"
+    r"Alley|Path|Pike|Throughway|Turnpike|Loop|Plaza|Rise|Quay|Wharf|Green|Park|View|Ridge|Run|Expressway|Freeway|Route|"
+    r"Street|Esplanade|Parade|Promenade|Heights|Crossing|Junction|Estate|Causeway|Bypass|Common|Vale|Field|Fields|Manor|Mall)"
+)
+_UNIT = r"(?:,? ?(?:Apt|Apartment|Suite|Ste|Unit|Flat|Floor|Fl|Room|Rm|No)\.? ?#?[\w-]+\b|,? #[\w-]+)"
+_STATE = (
+    r"(?:AL|AK|AZ|AR|CA|CO|CT|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|"
+    r"OH|OK|OR|PA|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY|DC|PR|AA|AE|AP)"
+)
+_UK_CODE = r"(?:GIR ?0AA|[A-Z]{1,2}\d[A-Z\d]? ?\d[ABD-HJLNP-UW-Z]{2})"
+_TAIL = (
+    rf"(?:(?:,| -)?[ \n](?:{_CAP}(?: {_CAP}){{0,2}}),?[ \n](?:{_STATE}(?:,? \d{{5}}(?:-\d{{4}})?)?|{_UK_CODE})\b"
+    rf"|,[ \n]?\d{{4,5}} {_CAP}(?: {_CAP})?|,[ \n]?{_UK_CODE}\b)"
+)
+_ENGLISH = re.compile(
+    rf"(?<![\w.,/])(?:(?:Apt|Apartment|Suite|Unit|Flat)\.? ?#?[\w-]+,? )?{_NO},? (?:[NSEW]{{1,2}}\.? |North |South |East |West )?"
+    rf"(?:(?:{_CAP}|of|the|\d{{1,3}}(?:st|nd|rd|th)) ){{1,4}}?{_STREET}\b\.?(?: (?:[NSEW]{{1,2}}|North|South|East|West)\b\.?)?"
+    rf"{_UNIT}?{_TAIL}?"
+)
+_OTHERS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("es", re.compile(rf"(?<![\w])(?:[Cc]alle|C/|Avda?\.?|[Aa]venida|[Pp]laza|Pza\.?|[Pp]aseo|P\.º|Carretera|Ctra\.?|Camino|Ronda|Travesía|Urbanización) ?(?:(?:de|del|la|las|los|el|y) |{_CAP} ?){{1,7}}(?:,? ?(?:n\.?[ºo°]\.? ?)?\d{{1,4}}\b(?: ?[ºª]? ?[A-Z]?\b)?|,? s/n)?(?:,? ?\d{{1,2}}[ºª] ?\w{{0,9}})?(?:,? ?\d{{5}},? {_CAP})?")),
+    ("fr", re.compile(rf"(?<![\w])(?:\d{{1,4}}(?: ?(?:bis|ter|[A-Da-d])\b)?,? ?)?(?:[Rr]ue|[Aa]venue|[Bb]oulevard|[Bb]d|[Pp]lace|[Cc]hemin|[Aa]llée|[Ii]mpasse|[Qq]uai|[Rr]oute|[Cc]ours|[Ss]quare) (?:(?:de|du|des|d'|d’|la|le|les|l'|l’|aux?|à) ?|{_CAP} ?){{1,6}}(?:, ?\d{{5}} {_CAP})?")),
+    ("de", re.compile(rf"(?<![\w])(?:(?:{_CAP}[ -]){{0,3}}{_CAP[:-1]}*(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|steig|chaussee)|(?:{_CAP} )?(?:Straße|Str\.|Weg|Platz|Allee|Gasse)) ?\d{{1,4}} ?[a-z]?\b(?:,? ?\d{{5}} {_CAP}(?: {_CAP})?)?")),
+    ("da", re.compile(rf"(?<![\w])(?:{_CAP} )?[A-ZÆØÅ][\wæøå-]*(?:vej|gade|allé|alle|stræde|plads|vænge|torv|parken|bakken|haven) \d{{1,4}} ?[A-Z]?\b(?:,? \d{{1,2}}\. ?(?:th|tv|mf|sal)\b\.?(?: (?:th|tv|mf)\b)?)?(?:,? \d{{4}} {_CAP}(?: [A-ZÆØÅ])?)?")),
+)  # fmt: skip
+_BOX = re.compile(r"\b(?:P\. ?O\. ?|PO |Post Office )Box \d{1,6}\b|\b(?:Postfach|Apartado(?: de correos)?|Boîte postale|B\.P\.|Postboks) \d{1,6}\b")
+_ZIP = re.compile(rf"\b(?:{_CAP}(?: {_CAP}){{0,2}},? )?{_STATE},? \d{{5}}(?:-\d{{4}})?\b")
+_POSTCODE = re.compile(rf"(?<![\w-]){_UK_CODE}(?![\w-])")
+_LABELLED = re.compile(
+    r"(?im)(?:^|(?<=[.;,|] )|(?<=\t))(?:[-*•] )?(?:(?:home|postal|mailing|billing|shipping|street|work|current|permanent|delivery|registered) )?"
+    r"(?:address|dirección|domicilio|adresse|anschrift|wohnhaft|bopæl)(?: (?:line )?\d)? ?[:=] ?(?P<x>[^\n\t|;]{5,120})"
+)
+_PLACE_LABEL = re.compile(
+    r"(?im)(?:^|(?<=[.;,|] )|(?<=\t))(?:[-*•] )?(?:city|town|village|place of birth|birth ?place|hometown|location|country|county|state|"
+    r"localidad|provincia|ciudad|municipio|país|lugar de nacimiento|ville|lieu de naissance|pays|ort|wohnort|geburtsort|land|by|fødested|kommune|zip(?: ?code)?|postcode|postal code|código postal|c\.?p\.?|plz|postnr\.?)"
+    r"(?:/[\w ]+)? ?[:=] ?(?P<x>[^\n\t|;,]{2,60})"
+)
+_NAME = rf"(?P<x>(?:(?:St|Mt|Ft|Port|San|Santa|New|Great|Upper|Lower|North|South|East|West|Los|Las|El|La|Le|Bad|Sankt)\.? )?{_CAP}(?:(?:[ -](?:upon|on|of|the|de|la|le|sur|am|an|der|del)[ -]|[ -]){_CAP}){{0,3}})"
+_AFTER = re.compile(
+    r"\b(?:grew up (?:in|near|outside)|(?:was |were |is |are )?(?:born|raised|brought up|living|based|resident|residing|resides?|lives?|lived|located|situated|stationed|settled|buried|married|schooled|died|staying|stayed|working|works|worked|dwelling) (?:in|at|near|outside)|"
+    r"(?:moved|moving|move|relocated|relocating|emigrated|fled|flew|flying|travel(?:l?ed|ling)?|drove|commutes?|returned|deported|transferred|went|driving|heading) (?:back )?to|"
+    r"(?:comes?|came|hails?|moved|arrived|travelled|is|are|am|was|were|originally|native|back) from|native of|resident of|(?:city|town|village|municipality|borough|county|province|parish|hamlet|suburb|district|region|state|port|island) of|"
+    r"(?:my|his|her|their|our) (?:home ?town|home city|village|town|city)(?: of|,| is| was)|"
+    r"(?:nacid[oa]|residente|domiciliad[oa]|vecin[oa]|natural|vive|vivo|viviendo|afincad[oa]) (?:en|de)|(?:née?|habite|habitant|demeurant|domicilié?e?|réside|vit) (?:à|au|en)|"
+    r"(?:geboren|wohnhaft|wohnt|wohne|lebt|lebe|aufgewachsen|ansässig) in|aus|(?:født|bor|boede|bosat|opvokset|boende) i) "
+    + _NAME
+)
+_NOT_PLACES = frozenset(
+    "january february march april may june july august september october november december monday tuesday "
+    "wednesday thursday friday saturday sunday english french german spanish danish christmas easter "
+    "the a an i it he she they we you this that january he".split()
+)
+
+
+def find(reading: Reading) -> Iterator[Hit]:
+    text, cased = reading.text, reading.cased
+    for hit in hits(_ENGLISH, cased, "ADDRESS", 0.85, "street and number"):
+        yield hit
+    for language, pattern in _OTHERS:
+        for hit in hits(pattern, cased, "ADDRESS", 0.75, f"street ({language})"):
+            if any(c.isdigit() for c in text[hit.start : hit.end]) or language in ("es", "fr"):
+                yield _trimmed(text, hit)
+    yield from hits(_BOX, text, "ADDRESS", 0.85, "post box")
+    yield from hits(_ZIP, text, "ADDRESS", 0.8, "state and ZIP code")
+    yield from hits(_POSTCODE, text, "ADDRESS", 0.75, "UK postcode")
+    for hit in hits(_LABELLED, text, "ADDRESS", 0.8, "address after a label"):
+        if any(c.isdigit() or c.isupper() for c in text[hit.start : hit.end]):
+            yield _trimmed(text, hit)
+    for hit in hits(_PLACE_LABEL, text, "LOCATION", 0.75, "place after a label"):
+        yield _trimmed(text, hit)
+    yield from _context(reading)
+    yield from _known(reading)
+
+
+def _trimmed(text: str, hit: Hit) -> Hit:
+    end = hit.end
+    while end > hit.start + 1 and text[end - 1] in " .,;)":
+        end -= 1
+    return Hit(hit.start, end, hit.entity, hit.score, hit.rule)
+
+
+def _context(reading: Reading) -> Iterator[Hit]:
+    for match in _AFTER.finditer(reading.cased):
+        start, end = match.span("x")
+        first = lexicon.plain(re.split(r"[ '’-]", match["x"])[0])
+        if first in _NOT_PLACES:
+            continue
+        while match.string[end - 1] in ".'’-":
+            end -= 1
+        if reading.cased[:end].endswith(("'s", "’s")):
+            end -= 2
+        yield Hit(start, end, "LOCATION", 0.75, "place after words like 'lives in'")
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’.-][^\W\d_]+)*")
+
+
+def _known(reading: Reading) -> Iterator[Hit]:
+    """Towns and countries of the list. A word that is also a common word or a person's name
+    is left to its context."""
+    places, first, last = lexicon.places(), lexicon.first_names(), lexicon.surnames()
+    words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(reading.cased)]
+    skip = -1
+    for index, (start, end, word) in enumerate(words):
+        if start < skip or not word[0].isupper() or len(word) < 3:
+            continue
+        for size in (4, 3, 2, 1):
+            group = words[index : index + size]
+            if len(group) < size or any(reading.cased[a[1] : b[0]] != " " for a, b in zip(group, group[1:], strict=False)):
+                continue
+            if not group[-1][2][0].isupper():
+                continue
+            name = lexicon.plain(" ".join(w for _, _, w in group))
+            if name not in places:
+                continue
+            if size == 1 and (lexicon.is_common(name) or name in first or name in last):
+                continue
+            yield Hit(start, group[-1][1], "LOCATION", 0.6, "known place")
+            skip = group[-1][1]
+            break

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpredact.errors import ModelError
-from dpredact.tagging import casing, windows
+from dpredact.tagging import windows
 from dpredact.tagging.interface import Span, Tagging
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class OnnxTagger:
         found: list[Span] = []
         for window in windows.cut(text, CHUNK, 1_000):
             found += self._read(text[window.start : window.end], window.start)
-        found = [s for span in found for s in casing.split_at_lines(text, span)]
+        found = [s for span in found for s in windows.by_line(text, span)]
         return Tagging(tuple(windows.join(s for s in found if plausible(text, s))))
 
     def _read(self, part: str, offset: int) -> Iterator[Span]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpredact.errors import ModelError, UsageError
-from dpredact.tagging import casing, windows
+from dpredact.tagging import windows
 from dpredact.tagging.interface import Span, Tagging
 
 if TYPE_CHECKING:
@@ -73,33 +73,24 @@ class SpacyTagger:
 
     def tag(self, text: str) -> Tagging:
         """Spans of all windows, in offsets of `text`. Never raises because of the text."""
-        reading = casing.titled_capitals(text)
         found: list[Span] = []
         with self._lock:
             for window in windows.cut(text, WINDOW, OVERLAP):
-                found += self._read(reading[window.start : window.end], window.start)
-            for start, end in casing.capital_lines(text):
-                found += self._read(casing.lowered(text[start:end]), start)
-        spans = [piece for span in found for piece in casing.split_at_lines(text, span)]
-        return Tagging(tuple(windows.join(s for s in spans if self._sound(text, s))))
+                found += self._read(text[window.start : window.end], window.start)
+        pieces = (piece for span in found for piece in windows.by_line(text, span))
+        return Tagging(tuple(windows.join(pieces)))
 
-    def _read(self, reading: str, offset: int) -> list[Span]:
+    def _read(self, part: str, offset: int) -> list[Span]:
         spans = []
         with self._nlp.memory_zone():
-            for ent in self._nlp(reading).ents:
-                if ent.label_ in self._labels:
-                    entity, score = self._labels[ent.label_]
-                    if entity == "DATE":
-                        entity = dated(ent.text) or ""
+            for ent in self._nlp(part).ents:
+                entity, score = self._labels.get(ent.label_, ("", 0.0))
+                if entity == "DATE":
+                    entity = dated(ent.text) or ""
+                if entity:
                     start, end = offset + ent.start_char, offset + ent.end_char
                     spans.append(Span(start, end, entity, score, (self.name,)))
         return spans
-
-    def _sound(self, text: str, span: Span) -> bool:
-        """Organisations and works in a line of capitals are guesses at any word there."""
-        if span.entity in ("ORG", "MISC"):
-            return not casing.in_capitals(text, span)
-        return span.entity != ""
 
 
 def dated(words: str) -> str | None:

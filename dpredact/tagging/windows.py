@@ -6,7 +6,9 @@ and what two windows found in the overlap becomes one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from dpredact.tagging.interface import Span
@@ -72,3 +74,19 @@ def join(found: Iterable[Span]) -> list[Span]:
         last[span.entity] = len(joined)
         joined.append(span)
     return sorted(joined)
+
+
+def by_line(text: str, span: Span) -> Iterator[Span]:
+    """The pieces of `span` on each line, without white space at their ends.
+
+    A later line that goes on with a colon is the label of the next field ("HANDLER:"),
+    which a finder without layout takes for more of the name: it is left out.
+    """
+    for number, line in enumerate(re.finditer(r"[^\r\n]+", text[span.start : span.end])):
+        start, end = span.start + line.start(), span.start + line.end()
+        while start < end and text[start].isspace():
+            start += 1
+        while start < end and text[end - 1].isspace():
+            end -= 1
+        if start < end and not (number and text[end : end + 1] == ":"):
+            yield replace(span, start=start, end=end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path, PurePath
@@ -39,6 +40,12 @@ def read(data: bytes, name: str, *, encoding: str | None = None, depth: int = 0)
     Raises DocumentError for anything that cannot be read completely.
     """
     name = PurePath(name.replace("\\", "/")).name or "document.txt"
+    if depth > DEEPEST:
+        raise DocumentError(
+            f"files are embedded in each other more than {DEEPEST} deep",
+            next_step="take the inner files out and give them by themselves",
+            place=name,
+        )
     if len(data) > LARGEST:
         raise DocumentError(
             f"the file has more than {LARGEST >> 20} MiB",
@@ -75,13 +82,23 @@ def open_path(path: str | os.PathLike[str], *, encoding: str | None = None) -> D
 
 
 Reader = Callable[[bytes, str, "str | None", int], Document]
+DEEPEST = 8  # files in files in files
+MODULE_OF = {
+    "table": ".csv .tsv .tab",
+    "tree": ".json .jsonl .ndjson .jsonlines .geojson .ipynb .webmanifest",
+    "markup": ".html .htm .xhtml .xml .svg .rss .atom .kml .gpx",
+    "mail": ".eml .mht .mhtml",
+    "office": ".docx .docm .dotx .dotm",
+    "pdf": ".pdf",
+}
 
 
 def _reader(data: bytes, name: str) -> Reader:
-    """The reader for a file: by suffix, and by its first bytes where no text begins so."""
+    """The reader for a file: by its first bytes where they are certain, else by suffix."""
     suffix = PurePath(name).suffix.lower()
-    if data.startswith(b"PK\x03\x04") or suffix in (".docx", ".docm", ".dotx"):
-        raise DocumentError("Word files are not read yet", next_step=LEAVE_OUT)
-    from dpredact.documents import plain
-
-    return plain.read
+    module = next((m for m, suffixes in MODULE_OF.items() if suffix in suffixes.split()), "plain")
+    if data.startswith(b"PK\x03\x04"):
+        module = "office"
+    elif data[:1024].lstrip().startswith(b"%PDF-"):
+        module = "pdf"
+    return importlib.import_module(f"dpredact.documents.{module}").read

@@ -12,9 +12,9 @@ from dpredact.documents.interface import Block, Document, Edit, Kind, replaced
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd"})
 # Text with a grammar: a language model would break it, so it is changed span by span only.
 GRAMMAR = frozenset(
-    ".yaml .yml .toml .ini .cfg .conf .env .properties .log .xml .svg .sql .sh .bash .ps1 .bat "
+    ".yaml .yml .toml .ini .cfg .conf .env .properties .log .sql .sh .bash .ps1 .bat "
     ".py .js .ts .jsx .tsx .java .kt .c .h .cc .cpp .hpp .cs .go .rs .rb .php .pl .r .scala "
-    ".swift .lua .tex .bib .css .scss .vcf .ics .ldif .diff .patch .ipynb".split()
+    ".swift .lua .tex .bib .css .scss .vcf .ics .ldif .diff .patch".split()
 )
 LONGEST_BLOCK = 4000  # code points; longer paragraphs are cut at line or sentence ends
 
@@ -34,6 +34,7 @@ class PlainDocument(Document):
         self.media_type = media_type
         self.text = decoded.text
         self.blocks = blocks
+        self.encoding = decoded.encoding
         self._decoded = decoded
 
     def render(self, edits: Sequence[Edit]) -> bytes:
@@ -83,14 +84,14 @@ def paragraphs(
     """
     end = len(text) if end is None else end
     counted = start
-    for first, last in _runs(text, start, end):
+    for first, last in runs(text, start, end):
         for piece_start, piece_end in pieces(text, first, last):
             line += text.count("\n", counted, piece_start)
             counted = piece_start
             yield Block(piece_start, piece_end, kind, f"line {line}")
 
 
-def _runs(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def runs(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Stretches between blank lines, without white space at either end."""
     first = last = before = -1
     for match in LINE.finditer(text, start, end):

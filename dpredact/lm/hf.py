@@ -75,6 +75,7 @@ class HuggingFaceModel:
         self.vocab_size = int(text_config.vocab_size)
         self.window = int(getattr(text_config, "max_position_embeddings", 1 << 20))
         self.eos = _eos_ids(model, tokenizer)
+        self.controls = frozenset(tokenizer.all_special_ids) - self.eos
         parameters = inspect.signature(model.forward).parameters
         self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
         self._keep_argument = "logits_to_keep" if "logits_to_keep" in parameters else None

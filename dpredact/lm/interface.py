@@ -41,6 +41,7 @@ class LanguageModel(Protocol):
     vocab_size: int  # V: length of a row of logits
     window: int  # most tokens in a row
     eos: frozenset[int]
+    controls: frozenset[int]  # markup tokens that a text never holds; eos is not among them
 
     def encode(self, text: str) -> list[int]:
         """Ids of `text`, taken literally: a control token spelled out in it stays text."""

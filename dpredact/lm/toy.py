@@ -40,6 +40,7 @@ class ToyModel:
         self.vocab_size = vocab_size
         self.window = window
         self.eos = frozenset(eos)
+        self.controls: frozenset[int] = frozenset()
 
     def encode(self, text: str) -> list[int]:
         return list(text.encode("utf-8", errors="surrogatepass"))

@@ -327,7 +327,7 @@ def all_groups_rdp(
         if any(isinstance(e, TwoHopFilter) for e in events):
             return sum(e.rdp(order, draw) for e in events)  # its slack is inside the hops
         return sum(e.rdp(order, None) for e in events) + slack
-    count = events[0].count
+    count = max(e.count for e in events)
     caps = [_unweighted(e, order) for e in events]
     if math.inf in caps:
         return math.inf
@@ -354,7 +354,7 @@ def _product_rdp(events: Sequence[AnyEvent], order: float) -> float:
             root += math.sqrt(rho)
         return order * root * root
     width = sum(e.width for e in events)
-    return events[0].count * range_rdp(order, width)
+    return max(e.count for e in events) * range_rdp(order, width)
 
 
 def all_groups_epsilon(

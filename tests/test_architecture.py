@@ -27,9 +27,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "documents": LOW,
     "tagging": LOW | {"documents", "policy", "lm.catalog"},  # where weights lie; errors only
     "promise": LOW | {"policy", "privacy"},
-    "contexts": TEXT,
-    "prompts": TEXT | {"contexts"},
-    "decoding": LOW | {"lm", "privacy", "promise"},
+    "contexts": TEXT | {"promise"},
+    "prompts": TEXT | {"contexts", "promise", "lm.interface"},
+    "decoding": LOW | {"lm", "privacy", "policy", "promise"},
     "certificate": LOW | {"policy", "privacy", "promise"},
     "pipeline": BELOW_PIPELINE,
     "jobs": BELOW_PIPELINE | {"pipeline"},

@@ -27,7 +27,7 @@ File = Annotated[
 
 @app.command()
 def init(
-    preset: Annotated[str, typer.Argument(help="demo, paper, strict or redact")] = "demo",
+    preset: Annotated[str, typer.Argument(help="demo, paper, strict, spans or redact")] = "demo",
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; - is stdout.")
     ] = Path("dpredact.yaml"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from dpredact.policy.model import Decoding, Group, Length, Misfit, Policy, TaggerSettings
+from dpredact.policy.model import Decoding, Group, Length, Method, Misfit, Policy, TaggerSettings
 from dpredact.policy.nearest import hint
 
 Path = tuple[str | int, ...]
@@ -38,34 +38,6 @@ class Fault:
     path: Path
     message: str
     on_key: bool = False
-
-
-# What this version can do of the schema. The schema itself is whole from the start, so a
-# policy written today keeps its meaning; what is not built is refused by name.
-BUILT: dict[str, frozenset[str]] = {
-    "method": frozenset({"dp-fusion", "redact", "keep"}),
-    "spending": frozenset({"fixed"}),
-    "scope": frozenset({"document"}),
-    "neighbours": frozenset({"remove"}),
-    "combine": frozenset({"mean"}),
-    "placeholder": frozenset({"label", "token"}),
-}
-
-
-def not_built(policy: Policy) -> list[Fault]:
-    """What a valid policy asks for and this version cannot do."""
-    asked: list[tuple[Path, str]] = [
-        ((key,), str(getattr(policy, key)))
-        for key in ("scope", "neighbours", "combine", "placeholder")
-    ]
-    for name, group in policy.groups.items():
-        asked += [(("groups", name, k), str(getattr(group, k))) for k in ("method", "spending")]
-    return [
-        Fault(path, f"{path[-1]} `{value}` is not in this version, which has: "
-                    f"{', '.join(sorted(BUILT[str(path[-1])]))}")
-        for path, value in asked
-        if value not in BUILT[str(path[-1])]
-    ]  # fmt: skip
 
 
 def explain(errors: list[Any], data: Any) -> list[Fault]:
@@ -116,6 +88,8 @@ def _fault(path: Path, error: Any, data: Any) -> Fault:
         return Fault(path, f"`{name}` must be a finite number")
     if kind == "too_short":
         return Fault(path, f"`{name}` must not be empty")
+    if name == "method" and kind == "enum" and isinstance(value, str):
+        return Fault(path, f"no such method in this version{hint(value, list(Method))}")
     if kind in ("enum", "literal_error") and isinstance(value, str):
         return Fault(path, f"expected {_expected(model, name)}{_near(error, value)}")
     return Fault(path, f"expected {_expected(model, name)}; found {_found(value)}")

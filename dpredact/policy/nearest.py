@@ -21,6 +21,6 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 def hint(word: object, known: Iterable[str]) -> str:
     """`; did you mean X?`, or the whole list of known words."""
-    known = list(known)
+    known = [str(name) for name in known]
     close = nearest(word, known)
     return f"; did you mean `{close}`?" if close else f"; known: {', '.join(known)}"

@@ -12,6 +12,7 @@ PRESETS = {
     "demo": "three groups with epsilon 8 each, codes redacted: to see how it works",
     "paper": "the settings published with DP-Fusion, for comparing with it",
     "strict": "names and codes redacted, the rest within one epsilon of 3",
+    "spans": "your text is kept, only the replacements are written",
     "redact": "every private word becomes its label; no language model",
 }
 

@@ -1,18 +1,39 @@
-# Two commands do everything: `make demo` and `make test`.
-PYTHON ?= python3
+# Two commands do everything, on a machine with Python 3.11 (or later) and pip:
+#
+#   make demo    rewrite samples/ and show what came out, with each group's epsilon
+#   make test    run the tests
+#
+# Both make a virtual environment in .venv, install the pinned versions of constraints.txt
+# and fetch the embedded models (about 120 MB, once). Settings, as `make demo NAME=value`:
+#
+#   PYTHON        the interpreter that makes the environment
+#   VENV          where the environment lies
+#   TORCH_INDEX   one more package index that pip may take torch from. PyTorch's index of CPU
+#                 builds saves the gigabytes of CUDA libraries that Linux gets otherwise.
+
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell command -v $(p))))
 VENV ?= .venv
+TORCH_INDEX ?=
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+       $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .PHONY: demo test setup clean
 
-# Prefer the CPU build of torch where the package index has it (see constraints.txt).
-$(VENV)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
-	touch $@
-
-setup: $(VENV)/.ready
-	$(BIN)/dpredact models fetch
+demo: setup
+	$(BIN)/python scripts/demo.py
 
 test: setup
 	$(BIN)/python -m pytest
+
+setup: $(VENV)/.ready
+	@$(BIN)/dpredact models fetch
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpredact needs Python 3.11 or later: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e '.[test]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) demo-output build dist *.egg-info .pytest_cache .hypothesis

@@ -11,7 +11,9 @@
 #   TORCH_INDEX   one more package index that pip may take torch from. PyTorch's index of CPU
 #                 builds saves the gigabytes of CUDA libraries that Linux gets otherwise.
 
-PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell command -v $(p))))
+OLD := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
+            $$p -c '$(OLD)' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 TORCH_INDEX ?=
 BIN := $(VENV)/bin
@@ -30,7 +32,7 @@ setup: $(VENV)/.ready
 	@$(BIN)/dpredact models fetch
 
 $(VENV)/.ready: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpredact needs Python 3.11 or later: make PYTHON=...")'
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c '$(OLD)' || { echo "dpredact needs Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[test]'
 	@touch $@

@@ -53,6 +53,16 @@ def common_words(folder: Path) -> list[str]:
     return sorted(words, key=lambda w: (rank.get(w, len(rank)), w))
 
 
+def proper_words(folder: Path, names: set[str]) -> list[str]:
+    """English words that are only written with a capital and are no person's name."""
+    lower, upper = set(), set()
+    for name in ("american-english", "british-english"):
+        for word in one(folder, name).read_text("utf-8").split():
+            if word.isalpha() and len(word) > 2:
+                (lower if word.islower() else upper).add(plain(word))
+    return sorted(upper - lower - names)
+
+
 def faker_names(folder: Path, kind: str) -> set[str]:
     """Names in the person providers of the locales served; kind: 'first' or 'last'."""
     sys.path.insert(0, str(folder))
@@ -92,6 +102,7 @@ def main() -> None:
         "surnames.txt": sorted({*last, *faker_names(folder / "faker", "last")}),
         "places.txt": towns(folder),
     }
+    lists["proper_en.txt"] = proper_words(folder, {*lists["first_names.txt"], *lists["surnames.txt"]})
     OUT.mkdir(exist_ok=True)
     for name, words in lists.items():
         (OUT / name).write_text("\n".join(words) + "\n", "utf-8")

@@ -37,6 +37,12 @@ def places() -> frozenset[str]:
     return frozenset(_lines("places.txt"))
 
 
+@lru_cache(maxsize=1)
+def proper() -> frozenset[str]:
+    """English words that are only written with a capital and name no person: makes, peoples."""
+    return frozenset(_lines("proper_en.txt"))
+
+
 def plain(word: str) -> str:
     """The form in which words are looked up: lower case, without accents, straight quotes."""
     if word.isascii():

@@ -1,0 +1,115 @@
+"""What kind of word a word is: the evidence on which names are told from other words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from dpredact.tagging import lexicon
+
+WORD = re.compile(r"[^\W\d_]+(?:['’‑-][^\W\d_]+)*")
+
+PARTICLES = frozenset("de del della di da dos das du van von der den ter ten zu zur bin ibn al el la le y af av e".split())
+MONTHS = frozenset("january february march april may june july august september october november december".split())
+_DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+# Capitalised words that head an organisation or a place, never a person.
+HEADS = frozenset(
+    "street road avenue lane drive court hospital clinic university college school academy institute bank council "
+    "committee commission ministry department office agency authority association society foundation federation union "
+    "party company group holdings partners services solutions systems technologies industries international church "
+    "county city district region province state republic river lake park bridge station airport square building house "
+    "hall museum library theatre theater act law code convention treaty agreement article section chapter prize award "
+    "club team league cup tournament festival press times news journal magazine post gazette center centre laboratory "
+    "tribunal parliament senate assembly board bureau service police force army navy prison regiment division inc ltd llc "
+    "gmbh corp plc ag sa srl aps bv nv limited incorporated corporation trust fund insurance airlines hotel restaurant "
+    "software app phone edition model series version system project program programme plan".split()
+)
+# What people do: after a word at the start of a sentence, one of these makes it a person.
+VERBS = frozenset(
+    "said says asked asks told tells wrote writes replied replies answered called calls met meets went goes came comes "
+    "left leaves took takes gave gives sent sends brought brings bought sold paid pays signed signs agreed agrees refused "
+    "refuses wants wanted needs needed likes liked loves loved hates knows knew thinks thought believes believed feels felt "
+    "lives lived works worked moved moves arrived arrives returned returns visited visits stayed stays started starts began "
+    "presented presents seconded proposed reported reports confirmed confirms noted notes added adds explained explains "
+    "denied denies admitted admits complained complains suffers suffered attended attends joined joins resigned retired "
+    "married died born was is has had does did cannot can will would could should won't didn't doesn't isn't wasn't hasn't "
+    "set put got gets made makes saw sees heard hears found finds ran runs drove drives ate sat sits stood stands spoke "
+    "speaks thanked thanks helped helps tried tries used uses booked ordered orders cancelled requested requests received "
+    "mentioned mentions offered offers promised promises decided decides plans planned hopes hoped laughed smiled nodded "
+    "cried shouted whispered waited waits looked looks turned walked walks picked dropped fixed owns owned teaches taught "
+    "studied studies plays played won lost sings sang remembers remembered forgot forgets handed emailed phoned rang rings "
+    "texted forwarded approved reviewed submitted filed claims claimed alleges alleged states stated testified appealed".split()
+)
+_STOP = frozenset(
+    "i you he she it we they me him her us them this that these those there here who what when where why how which "
+    "the a an and or but if so as at by for from in into of off on onto to with about after before "
+    "yes no ok okay please thanks thank hello hi hey dear hallo regards sincerely cheers best kind sir madam mum dad mom "
+    "not all any both each more most other some such only own same too very just also now then than".split()
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """One word of the text and what the lists know about it. Holds words; not printed."""
+
+    start: int
+    end: int
+    word: str = field(repr=False)
+    kinds: frozenset[str]  # see `kinds_of`
+    first: bool  # is it where a sentence, line or list item starts?
+
+    def __contains__(self, kind: str) -> bool:
+        return kind in self.kinds
+
+
+@lru_cache(maxsize=50_000)
+def kinds_of(word: str) -> frozenset[str]:
+    """given, surname, common, frequent, place, proper, head, month, stop, initial, capital,
+    lower, upper, unknown (in no list) of a word as written."""
+    plain = lexicon.plain(word)
+    parts = re.split(r"['’‑-]", plain) if not plain.isalpha() else [plain]
+    kinds = set()
+    rank = lexicon.common().get(plain)
+    if rank is None and lexicon.is_common(plain):
+        rank = 10_000
+    if rank is not None:
+        kinds |= {"common"} | ({"frequent"} if rank < 1500 else set())
+    if plain in lexicon.first_names() or (len(parts) == 2 and parts[0] in lexicon.first_names()):
+        kinds.add("given")
+    if plain in lexicon.surnames() or any(p in lexicon.surnames() and len(p) > 2 for p in parts[1:]):
+        kinds.add("surname")
+    for name, words in (("head", HEADS), ("month", MONTHS), ("stop", _STOP), ("day", _DAYS)):
+        if plain in words:
+            kinds.add(name)
+    if plain in lexicon.places():
+        kinds.add("place")
+    if plain in lexicon.proper() or plain.rstrip("s") in lexicon.proper():
+        kinds.add("proper")
+    if len(word) == 1:
+        kinds.add("initial")
+    kinds.add("capital" if word[0].isupper() else "lower")
+    if len(word) > 1 and word.isupper():
+        kinds.add("upper")
+    if not kinds & {"common", "given", "surname", "place", "proper", "head", "month", "stop", "day", "initial"}:
+        # Unknown compounds of known words (self-employed) are words.
+        kinds.add("common" if len(parts) > 1 and all(lexicon.is_common(p) for p in parts) else "unknown")
+    return frozenset(kinds)
+
+
+_STARTS = re.compile(r"(?:^|[\n.!?:;\t|•*>“\"(\[-])[\s*_>#“\"'(\[]*(?:\d{1,3}[.)]\s+)?$")
+
+
+def tokenise(text: str) -> list[Token]:
+    out = []
+    for match in WORD.finditer(text):
+        start = match.start()
+        word = match[0]
+        end = match.end()
+        if word.endswith(("'s", "’s")):
+            word, end = word[:-2], end - 2
+        previous = out[-1].end if out else 0
+        gap = text[previous:start]
+        first = not out or _STARTS.search(gap) is not None and gap.strip(" ") not in ("", "-", "'", "’")
+        out.append(Token(start, end, word, kinds_of(word), first))
+    return out

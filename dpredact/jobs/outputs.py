@@ -106,7 +106,7 @@ def _refuse_collisions(targets: dict[Source, Target]) -> None:
 
 
 def _refuse_inputs(targets: dict[Source, Target]) -> None:
-    inputs = {os.path.realpath(s.path): s for s in targets}
+    inputs = {os.path.realpath(s.path): s for s in targets if s.data is None}
     for target in targets.values():
         for path in (target.document, target.certificate):
             hit = inputs.get(os.path.realpath(path))

@@ -1,7 +1,7 @@
 """Tasks to engines: in this process, or in N processes that each hold one engine.
 
 Only the parent writes files and journal. A worker gets bytes and gives back a Result; when
-the parent dies, even by SIGKILL, its pipe breaks and the worker leaves. A worker that dies
+the parent dies, even by SIGKILL, the worker leaves at once. A worker that dies
 (killed for memory, a crash in native code) costs its one document and is replaced.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -161,9 +162,19 @@ class _Crew:
                 worker.process.join()
 
 
+def _leave_with_the_parent() -> None:
+    """Ends this process when its parent is gone, in the middle of a document if need be: what
+    it would draw could not be written any more."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(0)
+
+
 def _work(pipe: Connection, factory: Factory, threads: int) -> None:
     """The life of a worker process. It leaves without a word when the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    threading.Thread(target=_leave_with_the_parent, daemon=True).start()
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     try:
         try:

@@ -138,7 +138,7 @@ class _Work:
 
     def prepare(self, source: Source, target: Target) -> tuple[_Label, bytes]:
         """Everything that can be known before a budget is spent. Raises what speaks against it."""
-        data = _bytes(source.path)
+        data = _bytes(source.path) if source.data is None else source.data
         label = _Label(source, target, self.job.identity.of(data))
         place = self.job.place(target)
         entry = self.journal.entry(label.key, place)

@@ -27,10 +27,11 @@ _MAGIC = frozenset("*?[")
 @dataclass(frozen=True)
 class Source:
     """A file to work on. `place` is where it stands below what the user named: the place of
-    its output in a mirrored tree."""
+    its output in a mirrored tree. `data`: the content, where there is no file (stdin)."""
 
     path: Path
     place: PurePosixPath
+    data: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ class Found:
     sources: tuple[Source, ...]
     passed: tuple[Remark, ...]  # left out on purpose
     problems: tuple[Remark, ...]  # wanted, but cannot be read
+
+    def joined(self, other: Found) -> Found:
+        """Both; a file that stands in both once."""
+        here = {os.path.abspath(s.path) for s in self.sources}
+        more = tuple(s for s in other.sources if os.path.abspath(s.path) not in here)
+        return Found(
+            self.sources + more, self.passed + other.passed, self.problems + other.problems
+        )
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class Document(ABC):
     media_type: str  # 'text/plain', 'text/html', …
     text: str
     blocks: tuple[Block, ...]  # sorted, disjoint
+    flowing: bool = False  # prose blocks with only white space between them read as one text,
+    # and one edit may replace such a run from its first start to its last end
 
     @abstractmethod
     def render(self, edits: Sequence[Edit]) -> bytes:

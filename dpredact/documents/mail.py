@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from dpredact.documents.html_scan import percent_decoded
@@ -17,7 +16,9 @@ from dpredact.documents.interface import Block, Document, Edit, Kind, replaced
 from dpredact.documents.mail_scan import (
     Field, Part, decoded_body, encoded_body, leaves, parse, readable, written,
 )  # fmt: skip
-from dpredact.documents.source import Builder, Style, assign, rewritten
+from dpredact.documents.source import (
+    Builder, Child, Style, adopt, assign, rewritten, shared_out,
+)  # fmt: skip
 from dpredact.errors import DocumentError
 
 # Headers for machines: only the file names in them are text.
@@ -52,15 +53,6 @@ PERCENT = Style(
 )
 
 
-@dataclass(frozen=True)
-class Child:
-    """A leaf's document; its text begins at `start` in the mail's text."""
-
-    part: Part
-    document: Document
-    start: int
-
-
 def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
     """A mail with all its parts. A part that cannot be read, or not written back, refuses it."""
     source = data.decode("latin-1")
@@ -77,13 +69,9 @@ def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
             continue
         child = _leaf(source, part, place or "body", depth)
         builder.gap("\n")
-        children.append(Child(part, child, builder.length))
-        blocks += [
-            Block(b.start + builder.length, b.end + builder.length, b.kind,
-                  f"{place or 'body'}, {b.where}")
-            for b in child.blocks
-        ]  # fmt: skip
-        builder.gap(child.text)
+        adopted, inner = adopt(builder, child, part, place or "body")
+        children.append(adopted)
+        blocks += inner
         builder.gap("\n\n")
     return MailDocument(name, source, builder, children, blocks)
 
@@ -188,7 +176,7 @@ class MailDocument(Document):
 
     def render(self, edits: Sequence[Edit]) -> bytes:
         replaced(self.text, edits)  # sorted, disjoint, inside
-        own, inside = self._shared_out(edits)
+        own, inside = shared_out(edits, self._children)
         changed: list[Edit] = []
         borders = [(piece.start, piece.end) for piece in self._pieces]
         for number, local in assign(own, borders, self.blocks).items():
@@ -202,28 +190,14 @@ class MailDocument(Document):
             changed.append(Edit(piece.at, piece.to, new))
         for child, moved in zip(self._children, inside, strict=True):
             new = child.document.render(moved)
-            if new != decoded_body(self._source, child.part):
+            if new != decoded_body(self._source, child.key):
                 changed += _written_back(self._source, child, new)
         changed.sort(key=lambda edit: (edit.start, edit.end))
         return replaced(self._source, changed).encode("latin-1")
 
-    def _shared_out(self, edits: Sequence[Edit]) -> tuple[list[Edit], list[list[Edit]]]:
-        """The edits of the headers, and for each child its own, in its own offsets."""
-        own: list[Edit] = []
-        inside: list[list[Edit]] = [[] for _ in self._children]
-        for edit in edits:
-            for number, child in enumerate(self._children):
-                if child.start <= edit.start and edit.end <= child.start + len(child.document.text):
-                    shift = child.start
-                    inside[number].append(Edit(edit.start - shift, edit.end - shift, edit.text))
-                    break
-            else:
-                own.append(edit)
-        return own, inside
-
     def unblocked(self) -> str:
         covered = [(p.at, p.to) for p in self._pieces]
-        covered += [(child.part.at, child.part.to) for child in self._children]
+        covered += [(child.key.at, child.key.to) for child in self._children]
         gaps, at = [], 0
         for first, last in sorted(covered):
             gaps.append(self._source[at:first])
@@ -233,7 +207,7 @@ class MailDocument(Document):
         return "\n".join(gap for gap in gaps if gap.strip())
 
     def remarks(self, edits: Sequence[Edit]) -> tuple[str, ...]:
-        _, inside = self._shared_out(edits)
+        _, inside = shared_out(edits, self._children)
         found: list[str] = []
         for child, moved in zip(self._children, inside, strict=True):
             found += [r for r in child.document.remarks(moved) if r not in found]
@@ -242,7 +216,8 @@ class MailDocument(Document):
 
 def _written_back(source: str, child: Child, new: bytes) -> list[Edit]:
     """Edits of the source that put a leaf's new body in place, and what its headers must say."""
-    part, edits = child.part, []
+    part: Part = child.key
+    edits: list[Edit] = []
     transfer = part.transfer
     if part.headers.get_content_maintype() == "text" and not new.isascii():
         charset = getattr(child.document, "encoding", "utf-8")

@@ -27,6 +27,8 @@ SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[\r\n]+")
 class PlainDocument(Document):
     """A text file. Everything outside the edits keeps its bytes: mark, line ends, final newline."""
 
+    flowing = True
+
     def __init__(
         self, name: str, media_type: str, decoded: enc.Decoded, blocks: tuple[Block, ...]
     ) -> None:

@@ -239,3 +239,47 @@ class SourceDocument(Document):
             at = piece.to
         gaps.append(self._decoded.text[at:])
         return "\n".join(self._plainly(gap) for gap in gaps if gap.strip())
+
+
+@dataclass(frozen=True)
+class Child:
+    """A document inside another one; its text begins at `start` in the outer text.
+
+    key: what the outer document needs to put it back (a part's name, a place).
+    """
+
+    document: Document
+    start: int
+    key: object = field(repr=False)
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.document.text)
+
+
+def adopt(builder: Builder, document: Document, key: object, place: str) -> tuple[Child, list[Block]]:
+    """Put an inner document's text into the outer one; its blocks in outer offsets."""
+    child = Child(document, builder.length, key)
+    builder.gap(document.text)
+    shift = child.start
+    return child, [
+        Block(b.start + shift, b.end + shift, b.kind, f"{place}, {b.where}" if b.where else place)
+        for b in document.blocks
+    ]
+
+
+def shared_out(
+    edits: Sequence[Edit], children: Sequence[Child]
+) -> tuple[list[Edit], list[list[Edit]]]:
+    """The edits of the outer document itself, and for each child its own, in its offsets."""
+    own: list[Edit] = []
+    inside: list[list[Edit]] = [[] for _ in children]
+    for edit in edits:
+        for number, child in enumerate(children):
+            if child.start <= edit.start and edit.end <= child.end:
+                shift = child.start
+                inside[number].append(Edit(edit.start - shift, edit.end - shift, edit.text))
+                break
+        else:
+            own.append(edit)
+    return own, inside

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpredact.errors import PolicyError
 from dpredact.policy import entities
-from dpredact.tagging import identity, merge, recase, vetoes
+from dpredact.tagging import agree, identity, merge, recase, vetoes, wordlist
 from dpredact.tagging.folding import fold
 from dpredact.tagging.interface import Span, Tagger, Tagging
 from dpredact.tagging.patterns import shields
@@ -51,6 +51,7 @@ class Combined:
         self._min_score = min_score
         self._propagate = propagate
         self._wanted = wanted
+        self._owner = next((t for t in taggers if isinstance(t, wordlist.ListTagger)), None)
 
     def tag(self, text: str) -> Tagging:
         folded = fold(text)
@@ -60,7 +61,7 @@ class Combined:
         spans: list[Span] = []
         complete, reasons = True, []
         for tagger in self.taggers:
-            reading = copy if tagger.name == "patterns" else cased
+            reading = copy if tagger.name in ("patterns", "lists") else cased
             tagging = tagger.tag(reading)
             complete = complete and tagging.complete
             reasons += tagging.reasons
@@ -83,14 +84,24 @@ class Combined:
             return []
         if not merge.rule_based(snapped) and vetoes.vetoed(cased, snapped, shield.touch(snapped.start, snapped.end)):
             return []
-        return list(merge.split_names(copy, snapped))
+        return [merge.without_call(copy, s) for s in merge.split_names(copy, snapped)]
 
     def _merge(self, copy: str, spans: list[Span]) -> list[Span]:
-        merged = merge.join_names(copy, merge.flatten(copy, spans))
+        spans = agree.agree(copy, vetoes.lonely(copy, spans))
+        merged = self._permitted(copy, merge.join_names(copy, merge.flatten(copy, spans)))
         if self._propagate and (more := identity.mentions(copy, merged)):
             merged = merge.join_names(copy, merge.flatten(copy, [*merged, *more]))
+            merged = self._permitted(copy, merged)
         titled = [merge.with_title(copy, s) for s in merged]
-        return identity.number(copy, merge.flatten(copy, titled))
+        apart = self._owner.apart if self._owner else ()
+        return identity.number(copy, merge.flatten(copy, titled), apart)
+
+    def _permitted(self, copy: str, spans: list[Span]) -> list[Span]:
+        """`spans` without those that the owner's allow list names whole."""
+        allowed = self._owner.allowed if self._owner else frozenset()
+        if not allowed:
+            return spans
+        return [s for s in spans if not wordlist.allowed(copy, s, allowed)]
 
 
 def _mapped(span: Span) -> str:
@@ -119,6 +130,8 @@ def build(settings: TaggerSettings, policy: Policy | None, everything: bool) -> 
                 place="tagger.use",
             )
         taggers.append(import_module(MODULES[name]).load(settings))
+    if (owner := wordlist.load(settings)) is not None:
+        taggers.append(owner)
 
     def wanted(entity: str) -> bool:
         if policy is not None:

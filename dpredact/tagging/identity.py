@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from dpredact.policy.entities import FAMILY_OF
 from dpredact.tagging import lexicon
@@ -141,7 +142,7 @@ def mentions(text: str, spans: list[Span]) -> list[Span]:
     cursor = 0
     for last, (words, entity, whole) in machine.iter(low):
         start, end = last + 1 - len(words), last + 1
-        if not _whole_word(text, start, end):
+        if not whole_word(text, start, end):
             continue
         while cursor and taken[min(cursor, len(taken) - 1)][0] > start:
             cursor -= 1
@@ -149,7 +150,7 @@ def mentions(text: str, spans: list[Span]) -> list[Span]:
             cursor += 1
         if cursor < len(taken) and taken[cursor][0] <= start and end <= taken[cursor][1]:
             continue
-        if entity == "PERSON" and not whole and not _as_name(text, start, end):
+        if entity == "PERSON" and not whole and not as_name(text, start, end):
             continue
         found.append(Span(start, end, entity, 0.8, ("propagation:same words",)))
     return found
@@ -173,26 +174,29 @@ def _forms(words: str, entity: str) -> Iterable[tuple[str, bool]]:
 
 
 def flat(text: str) -> str:
-    """Lower case without accents, one code point for one."""
+    """Lower case without accents, one code point for one; a line break becomes a blank."""
     if text.isascii():
-        return text.lower()
-    return "".join(_flat_letter(c) for c in text)
+        return text.lower().replace("\n", " ")
+    return _NOT_ASCII.sub(lambda m: _flat_letter(m[0]), text.replace("\n", " ")).translate(_LOWER)
 
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_LOWER = {ord(c): c.lower() for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+
+@lru_cache(maxsize=4096)
 def _flat_letter(char: str) -> str:
-    if char.isascii():
-        return char.lower()
     plain = lexicon.plain(char)
     return plain if len(plain) == 1 else char
 
 
-def _whole_word(text: str, start: int, end: int) -> bool:
+def whole_word(text: str, start: int, end: int) -> bool:
     before = text[start - 1] if start else " "
     after = text[end] if end < len(text) else " "
     return not (before.isalnum() and text[start].isalnum()) and not (after.isalnum() and text[end - 1].isalnum())
 
 
-def _as_name(text: str, start: int, end: int) -> bool:
+def as_name(text: str, start: int, end: int) -> bool:
     """May this word, part of somebody's name, be the name here?"""
     words = text[start:end]
     plain = lexicon.plain(words)

@@ -112,6 +112,20 @@ def with_title(text: str, span: Span) -> Span:
     return span
 
 
+_CALL = re.compile(
+    r"(?:Ring|Call|Phone|Ask|Tell|Email|Contact|Meet|Thank|Thanks|Dear|Hello|Hi|Hey|Hallo|Hola|Bonjour|Please|"
+    r"See|Visit|Book|Text|Message|Remind|Cc|CC|Attn|To|From|By|Signed|Regards|Sincerely|Cheers)\b[,:]?\s+",
+    re.IGNORECASE,
+)
+
+
+def without_call(text: str, span: Span) -> Span:
+    """A name without the word of address in front of it that a finder took in ("Ring Perrin")."""
+    if span.entity == "PERSON" and (m := _CALL.match(text, span.start, span.end)) and m.end() < span.end:
+        return replace(span, start=m.end())
+    return span
+
+
 def rule_based(span: Span) -> bool:
     return any(s.startswith(("patterns:", "lists:")) for s in span.sources)
 

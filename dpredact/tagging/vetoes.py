@@ -17,6 +17,9 @@ _NUMBER_WORD = re.compile(
 _MONTH = re.compile(
     r"(?i)\b(?:january|february|july|september|october|november|december|jan|feb|aug|sept?|oct|nov|dec)\b"
 )
+_CLOCK = re.compile(
+    r"(?i)\d[:.h]\d\d|\d ?[ap]\.?m\b|\bhours?\b|\bminutes?\b|\bseconds?\b|o['’]clock|\buhr\b|\d ?h(?:rs?)?\b|\bkl\."
+)
 _NO_DATE = re.compile(r"[°#@$€£%]|\bp{1,2}\.\s*\d")
 _NUMBERS = frozenset(
     {"PHONE", "CREDIT_CARD", "IBAN", "US_SSN", "NATIONAL_ID", "TAX_ID", "PASSPORT", "LICENSE", "ACCOUNT", "ID", "PLATE", "CASE_NUMBER"}
@@ -25,6 +28,7 @@ _DETERMINED = re.compile(
     r"(?i)(?:\b(?:the|a|an|this|that|these|those|each|every|some|any|no|my|your|his|her|its|our|their|"
     r"one|two|three|four|five|six|seven|eight|nine|ten|\d+|new|old|another|both)) $"
 )
+_STREET_WORD = re.compile(r"[^\W\d_]{3,}")
 _LOWER_NOUN = re.compile(r" [a-zß-öø-ÿ]{3,}")
 
 
@@ -46,9 +50,26 @@ def vetoed(text: str, span: Span, shielded: bool) -> str | None:
         return _person(text, span, words)
     if span.entity in ("ORG", "LOCATION") and not any(c.isalpha() for c in words):
         return "no letters"
-    if span.entity == "ORG" and _product(text, span, words):
-        return "a brand that describes a thing"
+    if span.entity == "ORG":
+        return _organisation(text, span, words)
     return None
+
+
+def lonely(text: str, spans: list[Span]) -> list[Span]:
+    """`spans` without house numbers and postcodes of models that stand by no address.
+
+    "B43" is an address beside a street or a town, and a number of anything elsewhere.
+    """
+    places = [(s.start, s.end) for s in spans if s.entity in ("ADDRESS", "LOCATION")]
+
+    def stays(span: Span) -> bool:
+        if span.entity != "ADDRESS" or _STREET_WORD.search(text, span.start, span.end):
+            return True
+        if span.sources and span.sources[0].startswith(("patterns:", "lists:")):
+            return True
+        return any(0 <= a - span.end <= 3 or 0 <= span.start - b <= 3 for a, b in places)
+
+    return [s for s in spans if stays(s)]
 
 
 def _time(text: str, span: Span, words: str, shielded: bool) -> str | None:
@@ -56,6 +77,8 @@ def _time(text: str, span: Span, words: str, shielded: bool) -> str | None:
         return "a number that is no date"
     if words.isdigit() and not (len(words) == 4 and 1500 <= int(words) <= 2199):
         return "a number that is no date"
+    if span.entity == "TIME":
+        return None if _CLOCK.search(words) else "no time of day or length of time"
     if any(c.isdigit() for c in words) or _NUMBER_WORD.search(words):
         return None
     if span.entity == "DATE" and _MONTH.search(words):
@@ -71,6 +94,26 @@ def _person(text: str, span: Span, words: str) -> str | None:
         return "ordinary words"
     if _DETERMINED.search(text[max(0, span.start - 12) : span.start]) and len(pieces) == 1 and lexicon.is_common(pieces[0]):
         return "a thing with an article"
+    return None
+
+
+# Capitals that stand for a thing, a place in a house or a form's field, not for an organisation.
+_GENERIC = frozenset(
+    "ssn dob id gp a&e icu er itu mri ct ecg ekg bp hr cv pdf ceo cfo cto vat pin sms mms url api faq ref tel fax "
+    "mob no nr am pm ok tbc tba asap eta fyi nb ps cc bcc re attn usb gps dna hiv copd iban bic swift isbn csv json "
+    "html xml sql ip mac os pc tv dvd cd kg km mg ml usd eur gbp unit ward note name address email phone date time age sex".split()
+)
+
+
+def _organisation(text: str, span: Span, words: str) -> str | None:
+    if not any(c.isupper() for c in words):
+        return "no capital"
+    if re.search(r",\S", words):
+        return "a row of cells"
+    if words.lower().strip(".:") in _GENERIC:
+        return "a common abbreviation"
+    if _product(text, span, words):
+        return "a brand that describes a thing"
     return None
 
 

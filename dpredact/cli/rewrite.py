@@ -79,7 +79,7 @@ def command(
     signer = _signer(sign)
     if allow_download:
         fetch_models(rules)
-    factory = PipelineFactory(rules, unsafe_seed, report is not None)
+    factory = PipelineFactory(rules, unsafe_seed, report is not None, allow_download)
     with _terminated_means_interrupted():
         if wanted.to_stdout:
             code = _pipe(wanted, factory, signer)

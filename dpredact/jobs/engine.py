@@ -17,6 +17,8 @@ from dpredact.policy import Policy
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
+TAGGER_MODELS = {"spacy": "en-core-web-sm", "onnx": "rampart"}
+
 Tokens = Callable[[int], None]  # called with the number of tokens drawn since the last call
 
 
@@ -30,6 +32,7 @@ class Result:
     finished: str = ""  # stop, length
     epsilon: dict[str, str] = field(default_factory=dict)
     epsilon_all: str = ""
+    remarks: tuple[str, ...] = ()  # what changed besides the words; public
     reason: str = ""
     next_step: str = ""
     code: int = 0
@@ -50,6 +53,7 @@ class PipelineFactory:
     policy: Policy
     unsafe_seed: int | None = None
     report: bool = False
+    allow_download: bool = False  # hub models; those of the catalog are fetched beforehand
 
     def __call__(self) -> PipelineEngine:
         return PipelineEngine(self)
@@ -64,7 +68,11 @@ class PipelineEngine:
         self._settings = settings
         policy = settings.policy
         self._tagger = tagging.build(policy.tagger, policy)
-        self._model = _model(policy) if policy.needs_model else None
+        self._model = None
+        if policy.needs_model:
+            from dpredact import lm
+
+            self._model = lm.load(policy.model, allow_download=settings.allow_download)
 
     def __call__(self, data: bytes, name: str, tokens: Tokens) -> Result:
         from dpredact import documents, pipeline
@@ -88,6 +96,7 @@ class PipelineEngine:
             finished=release.finished,
             epsilon=dict(release.epsilon),
             epsilon_all=release.epsilon_all,
+            remarks=release.remarks,
             report=report,
         )
 
@@ -116,7 +125,12 @@ def _fault(error: BaseException) -> str:
     return f"internal error: {type(error).__name__} at {where}"
 
 
-def _model(policy: Policy) -> Any:
-    from dpredact import lm
+def fetch_models(policy: Policy) -> None:
+    """Download what `policy` needs and the catalog has, unless it is there. Raises ModelError."""
+    from dpredact.lm import catalog
 
-    return lm.load(policy.model)
+    wanted = [TAGGER_MODELS[name] for name in policy.tagger.use if name in TAGGER_MODELS]
+    if policy.needs_model and policy.model in catalog.ENTRIES:
+        wanted.append(policy.model)
+    for name in wanted:
+        catalog.fetch(name)

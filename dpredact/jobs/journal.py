@@ -1,8 +1,8 @@
 """What has been started and finished, so that no budget is spent twice unseen.
 
 The journal stays with its owner, in the state folder (DPREDACT_STATE overrides the place),
-never in the output folder. It is one JSON object a line, each flushed to the disk before
-the next step is taken. Documents stand in it under an HMAC of input, policy, model and
+never in the output folder. It is one JSON object a line, flushed to the disk before the
+next step that depends on it. Documents stand in it under an HMAC of input, policy, model and
 version; the key lies beside it, so that nobody else can test guesses about an input.
 
 One document goes through: started (its budget counts as spent from here), ready (drawn,
@@ -214,10 +214,10 @@ class Journal:
         })  # fmt: skip
 
     def done(self, key: str, place: str) -> None:
-        self._append({"stage": "done", "key": key, "place": place})
+        self._append({"stage": "done", "key": key, "place": place}, flush=False)
 
     def ended(self, key: str, place: str, status: str) -> None:
-        self._append({"stage": "ended", "key": key, "place": place, "status": status})
+        self._append({"stage": "ended", "key": key, "place": place, "status": status}, flush=False)
 
     def finish_open_pairs(self) -> int:
         """Complete the renames of a run that was killed between them; how many pairs.
@@ -240,7 +240,9 @@ class Journal:
         absolute = os.path.abspath(path)
         return os.path.relpath(absolute, self._root) if self._root else absolute
 
-    def _append(self, record: dict[str, Any]) -> None:
+    def _append(self, record: dict[str, Any], *, flush: bool = True) -> None:
+        """flush False: nothing depends on it. Were the line lost, the pair on the disk (done)
+        or the draw noted before (ended) would tell the same, or the more careful, story."""
         line = json.dumps({"schema": 1, **record}).encode("ascii") + b"\n"
         try:
             before = os.lseek(self._descriptor, 0, os.SEEK_END)
@@ -250,7 +252,8 @@ class Journal:
             except OSError:
                 os.ftruncate(self._descriptor, before)
                 raise
-            os.fsync(self._descriptor)
+            if flush:
+                os.fsync(self._descriptor)
         except OSError as error:
             raise _unusable(error, self.path) from None
         self._take(record, own=True)

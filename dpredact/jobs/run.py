@@ -232,7 +232,7 @@ class _Work:
             raise
         self.journal.done(label.key, place)
         cut = result.finished == "length" and not self.job.options.allow_cut
-        reasons = [label.note, "the text was cut at max_new_tokens" if cut else ""]
+        reasons = [label.note, "the text was cut at max_new_tokens" if cut else "", *result.remarks]
         record = self.record(
             label.source, result.status, "; ".join(r for r in reasons if r), 3 if cut else 0
         )

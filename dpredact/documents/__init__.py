@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
-from dpredact.documents.interface import Block, Document, Edit, Kind
+from dpredact.documents import picture
+from dpredact.documents.interface import Block, Document, Edit, Kind, Reading
 from dpredact.errors import DocumentError
 
-__all__ = ["LARGEST", "Block", "Document", "Edit", "Kind", "open_path", "read"]
+__all__ = ["LARGEST", "Block", "Document", "Edit", "Kind", "Reading", "open_path", "read"]
 
 LARGEST = 64 * 2**20  # bytes; a tagger needs the whole text in memory
 LEAVE_OUT = "leave the file out, or convert it to a format that dpredact reads"
@@ -25,22 +26,18 @@ UNREADABLE = (
     (b"\xfd7zXZ", "compressed data", "unpack it first"),
     (b"7z\xbc\xaf", "compressed data", "unpack it first"),
     (b"Rar!", "compressed data", "unpack it first"),
-    (b"\x89PNG", "an image", "leave it out: words in pictures are not read"),
-    (b"\xff\xd8\xff", "an image", "leave it out: words in pictures are not read"),
-    (b"GIF8", "an image", "leave it out: words in pictures are not read"),
     (b"\x7fELF", "a program", LEAVE_OUT),
 )  # fmt: skip
 
 
-def read(data: bytes, name: str, *, encoding: str | None = None, depth: int = 0) -> Document:
+def read(data: bytes, name: str, how: Reading | None = None) -> Document:
     """The document in `data`; `name` (with its suffix) tells the format.
 
-    encoding: what the sender says about a text file, if anything.
-    depth: how many files this one is embedded in (a mail in a mail); limited by the readers.
     Raises DocumentError for anything that cannot be read completely.
     """
+    how = how or Reading()
     name = PurePath(name.replace("\\", "/")).name or "document.txt"
-    if depth > DEEPEST:
+    if how.depth > DEEPEST:
         raise DocumentError(
             f"files are embedded in each other more than {DEEPEST} deep",
             next_step="take the inner files out and give them by themselves",
@@ -57,7 +54,7 @@ def read(data: bytes, name: str, *, encoding: str | None = None, depth: int = 0)
             raise DocumentError(f"this is {what}", next_step=step, place=name)
     reader = _reader(data, name)
     try:
-        return reader(data, name, encoding, depth)
+        return reader(data, name, how)
     except DocumentError as error:
         if error.place.startswith(name):
             raise
@@ -69,7 +66,7 @@ def read(data: bytes, name: str, *, encoding: str | None = None, depth: int = 0)
         ) from None
 
 
-def open_path(path: str | os.PathLike[str], *, encoding: str | None = None) -> Document:
+def open_path(path: str | os.PathLike[str], how: Reading | None = None) -> Document:
     """The document in the file at `path`. Raises DocumentError, also for an unreadable file."""
     path = Path(path)
     try:
@@ -78,10 +75,10 @@ def open_path(path: str | os.PathLike[str], *, encoding: str | None = None) -> D
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise DocumentError(f"cannot be opened: {reason}", place=path.name) from None
-    return read(data, path.name, encoding=encoding)
+    return read(data, path.name, how)
 
 
-Reader = Callable[[bytes, str, "str | None", int], Document]
+Reader = Callable[[bytes, str, Reading], Document]
 DEEPEST = 8  # files in files in files
 MODULE_OF = {
     "table": ".csv .tsv .tab",
@@ -99,6 +96,8 @@ def _reader(data: bytes, name: str) -> Reader:
     module = next((m for m, suffixes in MODULE_OF.items() if suffix in suffixes.split()), "plain")
     if data.startswith(b"PK\x03\x04"):
         module = "office"
+    elif picture.MAGIC.match(data):
+        module = "picture"
     elif data[:1024].lstrip().startswith(b"%PDF-"):
         module = "pdf"
     return importlib.import_module(f"dpredact.documents.{module}").read

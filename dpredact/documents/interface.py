@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Literal
 
 
 class Kind(StrEnum):
@@ -39,6 +40,24 @@ class Edit:
     start: int
     end: int
     text: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a file.
+
+    encoding: what the sender says about a text file, if anything.
+    pictures: "refuse" a file with pictures, whose words nobody reads, or "blank" them.
+    depth: how many files this one is embedded in.
+    """
+
+    encoding: str | None = None
+    pictures: Literal["refuse", "blank"] = "refuse"
+    depth: int = 0
+
+    def inside(self, encoding: str | None = None) -> Reading:
+        """The same for a file embedded in this one."""
+        return replace(self, encoding=encoding, depth=self.depth + 1)
 
 
 class Document(ABC):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from dpredact.documents.html_scan import percent_decoded
-from dpredact.documents.interface import Block, Document, Edit, Kind, replaced
+from dpredact.documents.interface import Block, Document, Edit, Kind, Reading, replaced
 from dpredact.documents.mail_scan import (
     Field, Part, decoded_body, encoded_body, leaves, parse, readable, written,
 )  # fmt: skip
@@ -53,7 +53,7 @@ PERCENT = Style(
 )
 
 
-def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
+def read(data: bytes, name: str, how: Reading) -> Document:
     """A mail with all its parts. A part that cannot be read, or not written back, refuses it."""
     source = data.decode("latin-1")
     builder = Builder()
@@ -67,7 +67,7 @@ def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
             _literal(builder, source, first, last, f"{place}, between parts".strip(", "))
         if part.parts or part.headers.get_content_maintype() == "multipart":
             continue
-        child = _leaf(source, part, place or "body", depth)
+        child = _leaf(source, part, place or "body", how)
         builder.gap("\n")
         adopted, inner = adopt(builder, child, part, place or "body")
         children.append(adopted)
@@ -76,7 +76,7 @@ def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
     return MailDocument(name, source, builder, children, blocks)
 
 
-def _leaf(source: str, part: Part, place: str, depth: int) -> Document:
+def _leaf(source: str, part: Part, place: str, how: Reading) -> Document:
     from dpredact.documents import read as read_any
 
     kind = part.headers.get_content_type()
@@ -86,7 +86,7 @@ def _leaf(source: str, part: Part, place: str, depth: int) -> Document:
         if not re.fullmatch(r"\.[A-Za-z0-9]{1,8}", suffix):
             suffix = ".txt" if part.headers.get_content_maintype() == "text" else ".bin"
         charset = part.headers.get_content_charset() if kind.startswith("text/") else None
-        document = read_any(body, "attachment" + suffix, encoding=charset, depth=depth + 1)
+        document = read_any(body, "attachment" + suffix, how.inside(charset))
         if document.output_name != document.name:
             raise DocumentError(
                 "an attachment can be read but not written back",

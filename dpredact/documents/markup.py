@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from dpredact.documents import encoding as enc
 from dpredact.documents.html_scan import Attribute, Token, readable, tokens
-from dpredact.documents.interface import Document, Kind
+from dpredact.documents.interface import Document, Kind, Reading
 from dpredact.documents.labels import is_prose
 from dpredact.documents.source import Builder, SourceDocument, Style
 
@@ -41,11 +41,11 @@ META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)"
 XML_DECLARATION = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)")
 
 
-def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
+def read(data: bytes, name: str, how: Reading) -> Document:
     """An HTML (or, by its suffix, XML) file."""
     xml = PurePath(name).suffix.lower() in (".xml", ".svg", ".rss", ".atom", ".kml", ".gpx")
     found = XML_DECLARATION.match(data) or META.search(data, 0, 4096)
-    declared = encoding or (found[1].decode("ascii") if found else None)
+    declared = how.encoding or (found[1].decode("ascii") if found else None)
     decoded = enc.decode(data, declared=declared)
     builder = Builder()
     Walk(builder, decoded.text, xml).run()

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from dpredact.documents.interface import Block, Document, Edit, replaced
+from dpredact.documents import picture
+from dpredact.documents.interface import Block, Document, Edit, Reading, replaced
 from dpredact.documents.office_walk import TEXT_ATTRIBUTES, Slot, W, Walk, local
 from dpredact.documents.package import pack, unpack
 from dpredact.documents.source import Builder, Child, adopt, assign, rewritten, shared_out
@@ -54,7 +55,7 @@ METADATA_REMARK = (
 )
 
 
-def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
+def read(data: bytes, name: str, how: Reading) -> Document:
     """A Word file (inside one, also other Office packages).
 
     Raises DocumentError for damage, a password, a signature, a zip bomb, and for every part
@@ -65,11 +66,11 @@ def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
         raise DocumentError(
             "this is a zip archive, not a Word file", next_step="unpack it and give its files"
         )
-    if not depth and WORD_TYPE.encode() not in parts[TYPES]:
+    if not how.depth and WORD_TYPE.encode() not in parts[TYPES]:
         raise DocumentError(
             "this is an Office file, but not a Word file", next_step="export it as .docx or .csv"
         )
-    return OfficeDocument(name, parts, depth)
+    return OfficeDocument(name, parts, how)
 
 
 class OfficeDocument(Document):
@@ -77,7 +78,7 @@ class OfficeDocument(Document):
 
     media_type = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
-    def __init__(self, name: str, parts: dict[str, bytes], depth: int) -> None:
+    def __init__(self, name: str, parts: dict[str, bytes], how: Reading) -> None:
         self.name = name
         self._parts = parts
         self._slots: list[Slot] = []
@@ -88,12 +89,12 @@ class OfficeDocument(Document):
             place = part if USUAL.match(part) else f"part {number}"
             if not USUAL.match(part) and part != TYPES:
                 self._rest.append(part)
-            blocks += self._read_part(builder, part, place, depth)
+            blocks += self._read_part(builder, part, place, how)
         self.text = builder.text()
         self.blocks = tuple(sorted([*builder.finished(self.text), *blocks], key=lambda b: b.start))
         self._pieces = builder.pieces
 
-    def _read_part(self, builder: Builder, part: str, place: str, depth: int) -> list[Block]:
+    def _read_part(self, builder: Builder, part: str, place: str, how: Reading) -> list[Block]:
         content = self._parts[part]
         if DROPPED.search(part) or FONT.search(part) or not content:
             return []
@@ -105,19 +106,21 @@ class OfficeDocument(Document):
                 Walk(builder, self._slots, part, place).run(root)
                 self._rest += _machine_values(root, part)
             return []
+        if PICTURE.search(part):
+            child, _ = adopt(builder, picture.read(content, part, how, place), part, place)
+            self._children.append(child)
+            return []
         suffix = PurePath(part).suffix.lower()
         if suffix not in READABLE:
-            what = "a picture" if PICTURE.search(part) else "a part"
             raise DocumentError(
-                f"the file holds {what} whose words cannot be read",
-                next_step=f"remove {'pictures' if PICTURE.search(part) else 'the object'} first, "
-                "or give it as a separate file",
+                "the file holds a part whose words cannot be read",
+                next_step="remove the embedded object (or macro) first",
                 place=place,
             )
         from dpredact.documents import read as read_any
 
         try:
-            document = read_any(content, "embedded" + suffix, depth=depth + 1)
+            document = read_any(content, "embedded" + suffix, how.inside())
         except DocumentError as error:
             raise DocumentError(error.message, next_step=error.next_step, place=place) from None
         child, blocks = adopt(builder, document, part, place)
@@ -197,6 +200,10 @@ def _parse(content: bytes, place: str) -> Any:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError):
         raise DocumentError("a part is not valid XML", place=place) from None
+    if isinstance(root.tag, str) and root.tag.startswith("{http://purl.oclc.org/ooxml/"):
+        raise DocumentError(
+            "the file is saved as Strict Open XML", next_step="save it as a plain .docx", place=place
+        )
     if root.getroottree().docinfo.doctype:
         raise DocumentError("a part declares a document type of its own", place=place)
     return root

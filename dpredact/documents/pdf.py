@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpredact.documents import encoding as enc
-from dpredact.documents.interface import Edit, Kind
+from dpredact.documents.interface import Edit, Kind, Reading
 from dpredact.documents.plain import PlainDocument, paragraphs
 from dpredact.errors import DocumentError
 
@@ -34,7 +34,7 @@ class PdfDocument(PlainDocument):
         return (REMARK,)
 
 
-def read(data: bytes, name: str, encoding: str | None, depth: int) -> PdfDocument:
+def read(data: bytes, name: str, how: Reading) -> PdfDocument:
     """The pages' text, then comments and form fields.
 
     Raises DocumentError for a password, a scan, damage, and fonts without known letters.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from dpredact.documents import encoding as enc
-from dpredact.documents.interface import Block, Document, Edit, Kind, replaced
+from dpredact.documents.interface import Block, Document, Edit, Kind, Reading, replaced
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd"})
 # Text with a grammar: a language model would break it, so it is changed span by span only.
@@ -38,9 +38,17 @@ class PlainDocument(Document):
         self.blocks = blocks
         self.encoding = decoded.encoding
         self._decoded = decoded
+        crlf, lf = decoded.text.count("\r\n"), decoded.text.count("\n")
+        self._line_end = "\r\n" if crlf and crlf == lf else "\n"
 
     def render(self, edits: Sequence[Edit]) -> bytes:
-        return self._decoded.encode(replaced(self.text, edits))
+        return self._decoded.encode(replaced(self.text, [self._in_own_lines(e) for e in edits]))
+
+    def _in_own_lines(self, edit: Edit) -> Edit:
+        """New text with the line ends of the file, if it has one kind only."""
+        if "\n" not in edit.text or self._line_end == "\n":
+            return edit
+        return Edit(edit.start, edit.end, re.sub(r"\r\n|\n", self._line_end, edit.text))
 
     def unblocked(self) -> str:
         gaps, at = [], 0
@@ -64,9 +72,9 @@ def foreign(decoded: enc.Decoded, edits: Sequence[Edit]) -> tuple[str, ...]:
     )
 
 
-def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
+def read(data: bytes, name: str, how: Reading) -> Document:
     """A text file; the suffix tells prose, Markdown and text with a grammar apart."""
-    decoded = enc.decode(data, declared=encoding)
+    decoded = enc.decode(data, declared=how.encoding)
     suffix = PurePath(name).suffix.lower()
     if suffix in MARKDOWN:
         from dpredact.documents import markdown

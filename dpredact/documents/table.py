@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from dpredact.documents import encoding as enc
-from dpredact.documents.interface import Document, Kind
+from dpredact.documents.interface import Document, Kind, Reading
 from dpredact.documents.labels import is_prose, label
 from dpredact.documents.source import Builder, Escape, SourceDocument, Style
 from dpredact.errors import DocumentError
@@ -38,9 +38,9 @@ class Cell:
     quoted: bool
 
 
-def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
+def read(data: bytes, name: str, how: Reading) -> Document:
     """A delimited table. A quoted cell that never ends is an error."""
-    decoded = enc.decode(data, declared=encoding)
+    decoded = enc.decode(data, declared=how.encoding)
     source = decoded.text
     suffix = PurePath(name).suffix.lower()
     start, delimiter = 0, delimiter_of(source, prefer="\t" if suffix in (".tsv", ".tab") else ",")

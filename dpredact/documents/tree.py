@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 
 from dpredact.documents import encoding as enc
-from dpredact.documents.interface import Document, Kind
+from dpredact.documents.interface import Document, Kind, Reading
 from dpredact.documents.labels import is_prose, label
 from dpredact.documents.source import Builder, Escape, SourceDocument, Style
 from dpredact.errors import DocumentError
@@ -32,9 +32,9 @@ LONG_NUMBER = re.compile(r"-?\d{6,}\Z")
 DATA_KEY = re.compile(r"\s|@|\d{6}")
 
 
-def read(data: bytes, name: str, encoding: str | None, depth: int) -> Document:
+def read(data: bytes, name: str, how: Reading) -> Document:
     """A JSON or JSON lines file. Raises DocumentError with line and column for bad JSON."""
-    decoded = enc.decode(data, declared=encoding)
+    decoded = enc.decode(data, declared=how.encoding)
     lines = PurePath(name).suffix.lower() in (".jsonl", ".ndjson", ".jsonlines")
     if lines:
         _check_lines(decoded.text)

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpredact.documents import picture
 from dpredact.documents.interface import Block, Document, Edit, Reading, replaced
-from dpredact.documents.office_walk import TEXT_ATTRIBUTES, Slot, W, Walk, local
+from dpredact.documents.office_walk import TEXT_ATTRIBUTES, S, Slot, W, Walk, local
 from dpredact.documents.package import pack, unpack
 from dpredact.documents.source import Builder, Child, adopt, assign, rewritten, shared_out
 from dpredact.errors import DocumentError
@@ -48,6 +48,7 @@ MACHINE_MADE = re.compile(
     r"-?[0-9. ]+|[0-9A-Fa-f]{8}|\{?[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}?|"
     r"\d{4}-\d\d-\d\dT[\d:.]+Z?"
 )
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 METADATA_REMARK = (
@@ -82,6 +83,7 @@ class OfficeDocument(Document):
         self.name = name
         self._parts = parts
         self._slots: list[Slot] = []
+        self._marks: list[tuple[int, Slot]] = []
         self._children: list[Child] = []
         self._rest: list[str] = []
         builder, blocks = Builder(), []
@@ -103,7 +105,7 @@ class OfficeDocument(Document):
         if XML.search(part):
             root = _parse(content, place)
             if part != TYPES:
-                Walk(builder, self._slots, part, place).run(root)
+                Walk(builder, self._slots, self._marks, part, place).run(root)
                 self._rest += _machine_values(root, part)
             return []
         if PICTURE.search(part):
@@ -135,6 +137,9 @@ class OfficeDocument(Document):
         by_part: dict[str, list[tuple[int, Any]]] = {}
         for number, local_edits in assign(own, borders, self.blocks).items():
             by_part.setdefault(self._slots[number].part, []).append((number, local_edits))
+        whole = {(block.start, block.end) for block in self.blocks}
+        covered = [e for e in own if (e.start, e.end) in whole]
+        marks = [slot for at, slot in self._marks if any(e.start <= at < e.end for e in covered)]
         new = {child.key: child.document.render(moved)
                for child, moved in zip(self._children, inside, strict=True)}  # fmt: skip
         dropped = {part for part in self._parts if DROPPED.search(part)}
@@ -145,14 +150,23 @@ class OfficeDocument(Document):
             if part in new:
                 out[part] = new[part]
             elif XML.search(part) and content:
-                out[part] = self._render_part(part, content, by_part.get(part, []), dropped)
+                inside_part = [slot for slot in marks if slot.part == part]
+                out[part] = self._render_part(
+                    part, content, by_part.get(part, []), inside_part, dropped
+                )
             else:
                 out[part] = content
         return pack(out)
 
     def _render_part(
-        self, part: str, content: bytes, edits: list[tuple[int, Any]], dropped: set[str]
+        self,
+        part: str,
+        content: bytes,
+        edits: list[tuple[int, Any]],
+        marks: list[Slot],
+        dropped: set[str],
     ) -> bytes:
+        """A part with its edits; `marks`: line breaks and tabs of paragraphs written anew."""
         from lxml import etree
 
         root = _parse(content, "")
@@ -163,6 +177,9 @@ class OfficeDocument(Document):
             old = getattr(node, slot.slot) if slot.slot in ("text", "tail") else node.get(slot.slot)
             new = rewritten(old, self.text[piece.start : piece.end], piece, local_edits)
             _put(node, slot.slot, NOT_XML.sub("", new), old)
+        for mark in (nodes[slot.node] for slot in marks):
+            if mark.get(W + "type") is None:  # page and column breaks stay
+                mark.getparent().remove(mark)
         before = etree.tostring(root)
         _scrub(root, part, dropped)
         alone = root.getprevious() is None and root.getnext() is None  # no comments around it
@@ -240,6 +257,9 @@ def _put(node: Any, slot: str, new: str, old: str) -> None:
         _put_lines(node, new)
     else:
         node.text = new
+        cell = node.getparent() if node.tag == S + "v" else None
+        if cell is not None and cell.get("t", "n") == "n" and not NUMBER.fullmatch(new):
+            cell.set("t", "str")  # a number gave way to a word
         if node.tag in (W + "t", W + "delText", W + "instrText") and new != new.strip():
             node.set(XML_SPACE, "preserve")
 

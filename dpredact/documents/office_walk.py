@@ -24,7 +24,8 @@ STRICT = "http://purl.oclc.org/ooxml/"
 PARAGRAPHS = frozenset({W + "p", A + "p", S + "si", S + "is"})
 WORDS = frozenset({W + "t", A + "t", S + "t", M + "t"})
 DELETED = frozenset({W + "del", W + "moveFrom"})
-MARKS = {W + "br": "\n", W + "cr": "\n", A + "br": "\n", W + "noBreakHyphen": "\u2011"}
+TABS = (W + "tab", W + "ptab")  # inside w:tabs they are settings
+MARKS = {TABS[0]: "\t", TABS[1]: "\t", W + "br": "\n", W + "cr": "\n", A + "br": "\n", W + "noBreakHyphen": "\u2011"}
 # Numbers that place a drawing; not words.
 GEOMETRY = frozenset("posOffset pctPosHOffset pctPosVOffset pctWidth pctHeight align".split())
 # (element, attribute) by local name; None: on any element. All others are for machines.
@@ -81,10 +82,12 @@ class Slot:
 
 @dataclass
 class Walk:
-    """One part. Call `run`; pieces and blocks go to the builder, their places to `slots`."""
+    """One part. Call `run`; pieces and blocks go to the builder, their places to `slots`,
+    the offsets and places of line breaks and tabs to `marks`."""
 
     builder: Builder
     slots: list[Slot]
+    marks: list[tuple[int, Slot]]
     part: str
     where: str
     nodes: dict[Any, int] = field(default_factory=dict)
@@ -116,8 +119,9 @@ class Walk:
         lines: dict[str, list[Any]] = {"deleted": [], "field": [], "other": []}
         start = self.builder.length
         for item in _runs(paragraph, lines):
-            if isinstance(item, str):
-                self.builder.gap(item)
+            if item.tag not in WORDS:
+                self.marks.append((self.builder.length, Slot(self.part, self.nodes[item], "mark")))
+                self.builder.gap(MARKS[item.tag])
             elif item.text:
                 self.piece(item, "text", item.text)
         text = self.builder.since(start)
@@ -200,10 +204,8 @@ def _runs(paragraph: Any, lines: dict[str, list[Any]]) -> Iterator[Any]:
             lines["field"].append(element)
         elif tag in WORDS:
             yield element
-        elif tag in MARKS:
-            yield MARKS[tag]
-        elif tag in (W + "tab", W + "ptab") and local(element.getparent().tag) == "r":
-            yield "\t"
+        elif tag in MARKS and (tag not in TABS or local(element.getparent().tag) == "r"):
+            yield element
         elif isinstance(tag, str) and local(tag) not in GEOMETRY and (element.text or "").strip():
             lines["other"].append(element)
         stack += [(child, deleted) for child in reversed(element)]

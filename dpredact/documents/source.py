@@ -199,10 +199,12 @@ class SourceDocument(Document):
         *,
         escape: Callable[[str], str] | None = None,
         plainly: Callable[[str], str] = _same,
+        settle: Callable[[dict[int, str]], None] | None = None,
     ) -> None:
         """escape: how a character that the encoding cannot hold is spelled in this format;
         None if the format has no way, then the file becomes UTF-8 (`remarks` says so).
-        plainly: reads the escapes in source that lies outside the pieces."""
+        plainly: reads the escapes in source that lies outside the pieces.
+        settle: a last look at all changed pieces (number -> new source) together."""
         self.name = name
         self.media_type = media_type
         self.text = builder.text()
@@ -212,11 +214,13 @@ class SourceDocument(Document):
         self._pieces = builder.pieces
         self._escape = escape
         self._plainly = plainly
+        self._settle = settle
 
     def render(self, edits: Sequence[Edit]) -> bytes:
         replaced(self.text, edits)  # sorted, disjoint, inside
         borders = [(piece.start, piece.end) for piece in self._pieces]
-        source, changed = self._decoded.text, []
+        source = self._decoded.text
+        changed: dict[int, str] = {}
         for number, local in assign(edits, borders, self.blocks).items():
             piece = self._pieces[number]
             new = rewritten(
@@ -224,9 +228,12 @@ class SourceDocument(Document):
             )
             if self._escape is not None and not self._decoded.holds(new):
                 new = "".join(c if self._decoded.holds(c) else self._escape(c) for c in new)
-            changed.append(Edit(piece.at, piece.to, new))
-        changed.sort(key=lambda edit: edit.start)
-        return self._decoded.encode(replaced(source, changed))
+            changed[number] = new
+        if self._settle is not None:
+            self._settle(changed)
+        cuts = [Edit(self._pieces[n].at, self._pieces[n].to, new) for n, new in changed.items()]
+        cuts.sort(key=lambda cut: cut.start)
+        return self._decoded.encode(replaced(source, cuts))
 
     def remarks(self, edits: Sequence[Edit]) -> tuple[str, ...]:
         return () if self._escape is not None else foreign(self._decoded, edits)

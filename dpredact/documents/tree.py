@@ -41,9 +41,10 @@ def read(data: bytes, name: str, how: Reading) -> Document:
     else:
         _check(decoded.text, 1)
     builder = Builder()
-    _fill(builder, decoded)
+    keys = Keys()
+    _fill(builder, decoded, keys)
     media = "application/jsonl" if lines else "application/json"
-    return SourceDocument(name, media, decoded, builder, escape=_escaped, plainly=_plainly)
+    return SourceDocument(name, media, decoded, builder, escape=_escaped, plainly=_plainly, settle=keys.settle)
 
 
 def _check(text: str, line: int) -> None:
@@ -64,10 +65,38 @@ def _check_lines(text: str) -> None:
             _check(line, number)
 
 
-def _fill(builder: Builder, decoded: enc.Decoded) -> None:
+class Keys:
+    """The keys of each object, so that two keys that become one label stay two."""
+
+    def __init__(self) -> None:
+        self.open: list[list[tuple[int, str]]] = []
+        self.objects: list[list[tuple[int, str]]] = []  # (number of the piece or -1, source)
+
+    def mark(self, mark: str) -> None:
+        if mark in "{[":
+            self.open.append([])
+            return
+        keys = self.open.pop()
+        if any(number >= 0 for number, _ in keys):
+            self.objects.append(keys)
+
+    def settle(self, changed: dict[int, str]) -> None:
+        """Number the changed keys that stand in their object already: '[EMAIL]', '[EMAIL] 2'."""
+        for keys in self.objects:
+            taken = {raw for number, raw in keys if number not in changed}
+            for number, _ in keys:
+                if number not in changed:
+                    continue
+                key, count = changed[number], 1
+                while changed[number] in taken:
+                    count += 1
+                    changed[number] = f"{key} {count}"
+                taken.add(changed[number])
+
+
+def _fill(builder: Builder, decoded: enc.Decoded, keys: Keys) -> None:
     source = decoded.text
     strings = Style(encode=_encoder(source))
-    keys = Style(encode=strings.encode)
     numbers = Style(close=lambda text: text if NUMBER.match(text) else json.dumps(text))
     context: list[str] = []  # the label that each open array or object passes on
     name, line, counted = "", 1, 0
@@ -76,6 +105,7 @@ def _fill(builder: Builder, decoded: enc.Decoded) -> None:
         counted = match.start()
         where = f"line {line}"
         if match["mark"]:
+            keys.mark(match["mark"])
             if match["mark"] in "{[":
                 context.append(name)
                 name = name if match["mark"] == "[" else ""
@@ -89,8 +119,10 @@ def _fill(builder: Builder, decoded: enc.Decoded) -> None:
         if match["key"]:
             text, escapes = readable(raw)
             name = label(text)
-            if DATA_KEY.search(text):
-                _add(builder, "", text, (at, to), keys, escapes, Kind.VALUE, f"{where}, key")
+            data = bool(DATA_KEY.search(text))
+            keys.open[-1].append((len(builder.pieces) if data else -1, raw))
+            if data:
+                _add(builder, "", text, (at, to), strings, escapes, Kind.VALUE, f"{where}, key")
         elif match["string"] is not None:
             text, escapes = readable(raw)
             kind = Kind.PROSE if is_prose(text) else Kind.VALUE

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from dpredact.errors import PolicyError
 from dpredact.policy import entities
 from dpredact.tagging import agree, identity, merge, recase, vetoes, wordlist
-from dpredact.tagging.folding import fold
+from dpredact.tagging.folding import Folded, fold
 from dpredact.tagging.interface import Span, Tagger, Tagging
 from dpredact.tagging.patterns import shields
 
@@ -28,6 +29,27 @@ MODULES = {
     "gliner": "dpredact.tagging.gliner",
     "hf": "dpredact.tagging.hf",
 }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding of one tagger, in offsets of the original, and its fate in a few words."""
+
+    span: Span
+    fate: str
+
+
+class _Reading:
+    """The folded copy of one text and what is derived from it. All have the same length."""
+
+    def __init__(self, copy: str) -> None:
+        self.copy = copy
+        self.cased = recase.recase(copy)
+        self.shield = shields.Shields(copy)
+
+    def meant_for(self, tagger: Tagger) -> str:
+        """Rules and lists look at capitals themselves; models get ordinary writing."""
+        return self.copy if tagger.name in ("patterns", "lists") else self.cased
 
 
 class Combined:
@@ -55,36 +77,46 @@ class Combined:
 
     def tag(self, text: str) -> Tagging:
         folded = fold(text)
-        copy = folded.text
-        cased = recase.recase(copy)
-        shield = shields.Shields(copy)
+        reading = _Reading(folded.text)
         spans: list[Span] = []
         complete, reasons = True, []
         for tagger in self.taggers:
-            reading = copy if tagger.name in ("patterns", "lists") else cased
-            tagging = tagger.tag(reading)
+            tagging = tagger.tag(reading.meant_for(tagger))
             complete = complete and tagging.complete
             reasons += tagging.reasons
             for span in tagging.spans:
-                spans += self._clean(copy, cased, span, shield)
-        merged = self._merge(copy, spans)
-        back = []
-        for span in merged:
-            start, end = folded.original(span.start, span.end)
-            back.append(replace(span, start=start, end=end))
-        return Tagging(tuple(back), complete, tuple(reasons))
+                spans += self._clean(reading, span)[0]
+        merged = self._merge(folded.text, spans)
+        return Tagging(tuple(_back(folded, s) for s in merged), complete, tuple(reasons))
 
-    def _clean(self, copy: str, cased: str, span: Span, shield: shields.Shields) -> list[Span]:
-        """What is left of one finding: snapped, checked, split."""
+    def explain(self, text: str, offset: int) -> list[Finding]:
+        """What every tagger said about the character at `offset`, and what became of it."""
+        folded = fold(text)
+        reading = _Reading(folded.text)
+        found = []
+        for tagger in self.taggers:
+            for span in tagger.tag(reading.meant_for(tagger)).spans:
+                there = _back(folded, span)
+                if there.start <= offset < there.end:
+                    found.append(Finding(there, self._clean(reading, span)[1]))
+        return found
+
+    def _clean(self, reading: _Reading, span: Span) -> tuple[list[Span], str]:
+        """What is left of one finding (snapped, checked, split), and why if nothing is."""
         span = replace(span, entity=_mapped(span))
-        if span.score < self._min_score or not self._wanted(span.entity):
-            return []
-        snapped = merge.snap(copy, span)
+        if span.score < self._min_score:
+            return [], "left out: score below min_score"
+        if not self._wanted(span.entity):
+            return [], "left out: no group names this entity"
+        snapped = merge.snap(reading.copy, span)
         if snapped is None:
-            return []
-        if not merge.rule_based(snapped) and vetoes.vetoed(cased, snapped, shield.touch(snapped.start, snapped.end)):
-            return []
-        return [merge.without_call(copy, s) for s in merge.split_names(copy, snapped)]
+            return [], "left out: only white space or punctuation"
+        if not merge.rule_based(snapped):
+            hidden = reading.shield.touch(snapped.start, snapped.end)
+            if why := vetoes.vetoed(reading.cased, snapped, hidden):
+                return [], f"left out: {why}"
+        pieces = merge.split_names(reading.copy, snapped)
+        return [merge.without_call(reading.copy, s) for s in pieces], "used"
 
     def _merge(self, copy: str, spans: list[Span]) -> list[Span]:
         spans = agree.agree(copy, vetoes.lonely(copy, spans))
@@ -102,6 +134,11 @@ class Combined:
         if not allowed:
             return spans
         return [s for s in spans if not wordlist.allowed(copy, s, allowed)]
+
+
+def _back(folded: Folded, span: Span) -> Span:
+    start, end = folded.original(span.start, span.end)
+    return replace(span, start=start, end=end)
 
 
 def _mapped(span: Span) -> str:
@@ -147,17 +184,14 @@ def tag_blocks(tagger: Tagger, document: Document) -> Tagging:
     """The tagger's spans on `document.text`, cut at block borders."""
     tagging = tagger.tag(document.text)
     out: list[Span] = []
-    blocks = iter(document.blocks)
-    block = next(blocks, None)
+    first = 0  # index of the first block that may still meet a span: both are sorted
     for span in tagging.spans:
-        while block is not None and block.end <= span.start:
-            block = next(blocks, None)
-        rest = [b for b in document.blocks if b.start < span.end and span.start < b.end]
-        for part in rest:
-            piece = merge.snap_inside(
-                document.text,
-                replace(span, start=max(span.start, part.start), end=min(span.end, part.end)),
-            )
-            if piece:
+        while first < len(document.blocks) and document.blocks[first].end <= span.start:
+            first += 1
+        for block in islice(document.blocks, first, None):
+            if block.start >= span.end:
+                break
+            low, high = max(span.start, block.start), min(span.end, block.end)
+            if piece := merge.snap_inside(document.text, replace(span, start=low, end=high)):
                 out.append(piece)
     return replace(tagging, spans=tuple(out))

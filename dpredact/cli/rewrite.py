@@ -229,7 +229,8 @@ def _find(wanted: Wanted) -> Found:
     rules = walking.Rules(wanted.include, wanted.exclude, wanted.gitignore, avoid=tuple(avoid))
     found = walking.walk(wanted.paths, rules)
     if wanted.files_from is not None:
-        listed = walking.walk(_listed(wanted), rules, listed=True)
+        names = walking.listed(wanted.files_from, nul=wanted.nul)
+        listed = walking.walk(names, rules, listed=True)
         found = found.joined(listed)
     if not found.sources:
         first = found.problems[0] if found.problems else None
@@ -239,23 +240,6 @@ def _find(wanted: Wanted) -> Found:
             place=first.path if first else "",
         )
     return found
-
-
-def _listed(wanted: Wanted) -> list[str]:
-    from dpredact.jobs import walking
-
-    assert wanted.files_from is not None
-    if wanted.files_from == STDIN:
-        return walking.read_list(sys.stdin.buffer, nul=wanted.nul)
-    try:
-        with open(wanted.files_from, "rb") as stream:
-            return walking.read_list(stream, nul=wanted.nul)
-    except OSError as error:
-        raise UsageError(
-            f"the list of files cannot be read: {(error.strerror or '').lower()}",
-            next_step="check --files-from",
-            place=wanted.files_from,
-        ) from None
 
 
 def _shard(text: str | None) -> tuple[int, int, str]:

@@ -113,6 +113,17 @@ class JobFile:
             outputs.write_whole(self.path, text.encode("utf-8", "backslashreplace"))
 
 
+def is_job_file(path: Path) -> bool:
+    """Is this the record that a job left in its output folder? It holds no words."""
+    if not (path.name.startswith("job.") and path.suffix == ".json"):
+        return False
+    try:
+        body = json.loads(path.read_bytes())
+        return body["schema"] == 1 and {"job", "state", "documents"} <= body.keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+
+
 def failed_outputs(file: Path) -> set[str]:
     """Outputs (below the folder) that a job.json lists as failed or refused, or never done."""
     return {

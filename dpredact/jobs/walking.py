@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -95,6 +96,21 @@ def read_list(stream: BinaryIO, *, nul: bool) -> list[str]:
     if not nul:
         pieces = [p.removesuffix(b"\r") for p in pieces]
     return [os.fsdecode(p) for p in pieces if p]
+
+
+def listed(name: str, *, nul: bool) -> list[str]:
+    """The paths in the list file `name`, or on stdin for `-`. Raises UsageError."""
+    if name == "-":
+        return read_list(sys.stdin.buffer, nul=nul)
+    try:
+        with open(name, "rb") as stream:
+            return read_list(stream, nul=nul)
+    except OSError as error:
+        raise UsageError(
+            f"the list of files cannot be read: {_why(error)}",
+            next_step="check --files-from",
+            place=name,
+        ) from None
 
 
 def shard(sources: Sequence[Source], index: int, count: int) -> tuple[Source, ...]:

@@ -27,8 +27,8 @@ GUESSED = ("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1257", "koi8_r")
 LEAST_COHERENCE = 0.4  # share of letters that fit a known language; 0 when none fits
 MOST_CHAOS = 0.05  # share of unlikely neighbours ("mess")
 NEARLY = 0.1  # guesses this close in coherence count as equal
-# A foreign capital between small letters ("MŸller") is the sign of a wrong code page.
-ODD_CAPITAL = re.compile(r"[a-zß-öø-ÿ][À-ÖØ-ÞŠŽŸŒŐŰ][a-zß-öø-ÿ]")
+# A foreign capital inside a word ("MŸller") is the sign of a wrong code page.
+ODD_CAPITAL = re.compile(r"[A-Za-zß-öø-ÿ][À-ÖØ-ÞŠŽŸŒŐŰ][a-zß-öø-ÿ]")
 SAVE_AS_UTF8 = "save the file as UTF-8 and try again"
 
 
@@ -135,7 +135,7 @@ def _utf16_by_zeros(data: bytes) -> str | None:
     even, odd = head[0::2].count(0), head[1::2].count(0)
     half = len(head) // 2
     for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
-        if zeros >= 0.2 * half and others <= 0.01 * half:
+        if zeros >= 0.2 * half and others <= 0.1 * zeros:
             return encoding
     return None
 

@@ -17,7 +17,7 @@ from dpredact.documents.mail_scan import (
     Field, Part, decoded_body, encoded_body, leaves, parse, readable, written,
 )  # fmt: skip
 from dpredact.documents.source import (
-    Builder, Child, Style, adopt, assign, rewritten, shared_out,
+    Builder, Child, Escape, Local, Style, adopt, assign, rewritten, shared_out,
 )  # fmt: skip
 from dpredact.errors import DocumentError
 
@@ -43,7 +43,10 @@ SUFFIX = {
 }  # fmt: skip
 ADDRESSES = frozenset("from to cc bcc reply-to sender return-path delivered-to".split())
 HEADER = Style(encode=written)
-ADDRESS = Style(encode=written)
+ADDRESS = Style(encode=written, close=lambda value: _phrases(value))
+WORD_BEFORE = re.compile(r"[^\s<>,;:\"()@]*\Z")
+WORD_AFTER = re.compile(r"[^\s<>,;:\"()@]*")
+SPACE = re.compile(r"\s*")
 QUOTED = Style(encode=lambda text: written(text).replace("\\", "\\\\").replace('"', '\\"'))
 PERCENT = Style(
     encode=lambda text: "".join(
@@ -147,16 +150,44 @@ def _literal(builder: Builder, source: str, first: int, last: int, where: str) -
         builder.gap("\n")
 
 
-def _encoded_header(text: str, local: Sequence[tuple[int, int, str]], addresses: bool) -> str:
-    """A header value written anew. Encoded words side by side would lose the space between
-    them, so a phrase becomes one encoded word."""
-    text = replaced(text, [Edit(*edit) for edit in local])
-    if not addresses:
-        return written(text)
-    phrases = re.split(r"(\s*<[^<>]*>\s*|\s*[,;]\s*)", re.sub(r"[\r\n]+[ \t]*", " ", text))
-    return "".join(
-        part if number % 2 else written(part) for number, part in enumerate(phrases)
-    )
+def _apart(text: str, escapes: Sequence[Escape], local: Sequence[Local]) -> list[Local]:
+    """The edits of a header, grown where they will become encoded words.
+
+    Encoded words side by side lose the space between them, and one that touches other
+    characters is not read by every program: so an edit with characters outside ASCII takes in
+    the rest of its word, and an encoded word next to it.
+    """
+    groups: list[tuple[int, int, bool, list[Edit]]] = []
+    for start, end, new in local:
+        left, right, plain = start, end, new.isascii()
+        if not plain:
+            left = WORD_BEFORE.search(text, 0, start).start()
+            right = WORD_AFTER.match(text, end).end()
+            before, after = len(text[:left].rstrip()), SPACE.match(text, right).end()
+            left = next((e.start for e in escapes if e.end == before), left)
+            right = next((e.end for e in escapes if e.start == after), right)
+        joined = [Edit(start, end, new)]
+        if groups:
+            first, last, was_plain, edits = groups[-1]
+            side_by_side = not (plain or was_plain) and not text[last:left].strip()
+            if left < last or side_by_side:
+                groups.pop()
+                left, right, plain = first, max(last, right), plain and was_plain
+                joined = [*edits, *joined]
+        groups.append((left, right, plain, joined))
+    return [
+        (left, right, replaced(
+            text[left:right], [Edit(e.start - left, e.end - left, e.text) for e in edits]
+        ))
+        for left, right, _, edits in groups
+    ]  # fmt: skip
+
+
+def _phrases(value: str) -> str:
+    """In a list of addresses, brackets in a name stand in quotes: '"[PERSON]" <a@b>'."""
+    if '"' in value:
+        return value
+    return re.sub(r"\[[^\[\]<>,]*\](?=[^<>,;@]*<)", lambda found: f'"{found[0]}"', value)
 
 
 class MailDocument(Document):
@@ -183,10 +214,9 @@ class MailDocument(Document):
             piece = self._pieces[number]
             raw = self._source[piece.at : piece.to]
             text = self.text[piece.start : piece.end]
-            if piece.style in (HEADER, ADDRESS) and not all(e[2].isascii() for e in local):
-                new = _encoded_header(text, local, piece.style is ADDRESS)
-            else:
-                new = rewritten(raw, text, piece, local)
+            if piece.style in (HEADER, ADDRESS):
+                local = _apart(text, piece.escapes, local)
+            new = rewritten(raw, text, piece, local)
             changed.append(Edit(piece.at, piece.to, new))
         for child, moved in zip(self._children, inside, strict=True):
             new = child.document.render(moved)

@@ -57,24 +57,28 @@ def _owners() -> dict[str, tuple[str, ...]]:
 def guess(text: str) -> str | None:
     """Code of the language of `text`; "other" for a script that is not Latin; None if unsure.
 
-    The best language must have at least four function words and a third more than the next.
+    The best language must have at least four function words, three of them different, and a
+    third more than the next.
     """
     if len(_NON_LATIN.findall(text[:2000])) * 3 > len(text[:2000]):
         return "other"
     owners = _owners()
     counts: dict[str, float] = {}
+    seen: dict[str, set[str]] = {}
     for word in _WORD.findall(text.lower()):
         codes = owners.get(word)
         if codes:
             share = 1.0 / len(codes)
             for code in codes:
                 counts[code] = counts.get(code, 0.0) + share
+                seen.setdefault(code, set()).add(word)
     if not counts:
         return None
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     code, best = ranked[0]
     second = ranked[1][1] if len(ranked) > 1 else 0.0
-    return code if best >= _FEW and best >= 1.33 * second else None
+    sure = best >= _FEW and len(seen[code]) >= _FEW - 1 and best >= 1.33 * second
+    return code if sure else None
 
 
 def paragraphs(text: str) -> list[tuple[int, int]]:
@@ -87,3 +91,40 @@ def paragraphs(text: str) -> list[tuple[int, int]]:
     if start < len(text):
         out.append((start, len(text)))
     return out
+
+
+NAMES = {
+    "en": "English", "es": "Spanish", "fr": "French", "de": "German", "da": "Danish",
+    "nl": "Dutch", "it": "Italian", "pt": "Portuguese", "sv": "Swedish", "pl": "Polish",
+    "other": "a script that is not Latin",
+}  # fmt: skip
+
+
+def accepted(setting: str) -> frozenset[str]:
+    """The languages of a policy's `tagger.language`: one code, or several as in `en,fr`."""
+    return frozenset(code.strip().lower() for code in setting.split(",") if code.strip())
+
+
+def gaps(text: str, setting: str, covered: tuple[str, ...] = ("en",)) -> tuple[str, ...]:
+    """One public sentence for each language of a paragraph of `text` that goes unread.
+
+    covered: what the name taggers that run were made for. A language that the policy names
+    is taken as the owner's word that rules are enough there; `any` takes every language.
+    Paragraphs are numbered from 1; one whose language cannot be told is no gap.
+    """
+    fine = accepted(setting) | set(covered)
+    if "any" in fine:
+        return ()
+    first: dict[str, int] = {}
+    for number, (start, end) in enumerate(paragraphs(text), 1):
+        code = guess(text[start:end])
+        if code and code not in fine:
+            first.setdefault(code, number)
+    whole = guess(text)
+    if whole and whole not in fine:
+        first.setdefault(whole, 1)
+    return tuple(
+        f"no name tagger reads {NAMES.get(code, code)} (first in paragraph {number}); if rules "
+        f"are enough there, add it to tagger.language, or say language: any"
+        for code, number in first.items()
+    )

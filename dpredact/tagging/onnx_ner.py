@@ -11,11 +11,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpredact.errors import ModelError
-from dpredact.tagging import windows
+from dpredact.tagging import language, windows
 from dpredact.tagging.interface import Span, Tagging
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 WINDOW = 192  # tokens; the model allows 510, and sees numbers best in short windows
 OVERLAP = 48  # tokens that neighbouring windows share: longer than any name or address
 CHUNK = 50_000  # characters that are turned into tokens at once, so memory stays bounded
+
+# The layer that `trained` goes on from: Rampart's second of six.
+TAP = "/bert/encoder/layer.1/output/LayerNorm/LayerNormalization_output_0"
 
 # Rampart's kind -> entity. Kinds of one entity add up: a word that is half a given name
 # and half a surname is a name. E-mail addresses and links are left to the patterns.
@@ -62,21 +66,25 @@ class Reading:
     """What the model said about the tokens of one stretch of text.
 
     start, end: (n,) code-point offsets of each token. probabilities: (n, kinds).
+    windows: (start, end, own start, own end) in tokens; hidden: for each of them the
+    tapped layer's output, (end - start + 2, width), with the marks at both ends.
     """
 
     start: np.ndarray
     end: np.ndarray
     probabilities: np.ndarray
+    windows: list[tuple[int, int, int, int]]
+    hidden: list[np.ndarray]
 
 
 class Encoder:
     """Tokenizer and session of one token classifier in a folder.
 
     threads: 1 gives the same numbers on every machine and leaves cores to other work;
-    0 lets onnxruntime decide.
+    0 lets onnxruntime decide. tap: name of an inner value of the graph to be given too.
     """
 
-    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+    def __init__(self, folder: Path, *, threads: int = 1, tap: str | None = None) -> None:
         import onnxruntime
         from tokenizers import Tokenizer
 
@@ -88,8 +96,9 @@ class Encoder:
             config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
             self.labels = [config["id2label"][str(i)] for i in range(len(config["id2label"]))]
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            graph = model_file(folder).read_bytes()
             self._session = onnxruntime.InferenceSession(
-                str(model_file(folder)), options, providers=["CPUExecutionProvider"]
+                tapped(graph, tap) if tap else graph, options, providers=["CPUExecutionProvider"]
             )
         except Exception as damage:  # the libraries raise bare Exceptions of their own
             raise ModelError(
@@ -102,30 +111,59 @@ class Encoder:
         self._first = self._tokenizer.token_to_id("[CLS]")
         self._last = self._tokenizer.token_to_id("[SEP]")
         self._inputs = {i.name for i in self._session.get_inputs()}
+        self._memory: tuple[str, Reading] | None = None
 
     def read(self, text: str) -> Reading:
-        """Probabilities of every token of `text`; (0, kinds) if there is no token."""
+        """What the model says of every token of `text`.
+
+        The last answer is kept: two taggers that read with one model pay once.
+        """
+        memory = self._memory
+        if memory is None or memory[0] != text:
+            memory = self._memory = (text, self._read(text))
+        return memory[1]
+
+    def _read(self, text: str) -> Reading:
         import numpy as np
 
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         ids = encoding.ids
         offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
         out = np.zeros((len(ids), len(self.labels)), dtype=np.float32)
-        for low, high, own_low, own_high in plan(len(ids), WINDOW, OVERLAP):
-            logits = self._run([self._first, *ids[low:high], self._last])[1:-1]
-            out[own_low:own_high] = logits[own_low - low : own_high - low]
+        cuts, hidden = list(plan(len(ids), WINDOW, OVERLAP)), []
+        for low, high, own_low, own_high in cuts:
+            logits, *inner = self._run([self._first, *ids[low:high], self._last])
+            out[own_low:own_high] = logits[0, 1 + own_low - low : 1 + own_high - low]
+            hidden += [value[0] for value in inner]
         out = np.exp(out - out.max(axis=1, keepdims=True, initial=-1e9))
         out /= out.sum(axis=1, keepdims=True)
-        return Reading(offsets[:, 0], offsets[:, 1], out)
+        return Reading(offsets[:, 0], offsets[:, 1], out, cuts, hidden)
 
-    def _run(self, ids: list[int]) -> np.ndarray:
+    def _run(self, ids: list[int]) -> list[np.ndarray]:
         import numpy as np
 
         row = np.array([ids], dtype=np.int64)
         feed = {"input_ids": row, "attention_mask": np.ones_like(row)}
         if "token_type_ids" in self._inputs:
             feed["token_type_ids"] = np.zeros_like(row)
-        return self._session.run(None, feed)[0][0]
+        return self._session.run(None, feed)
+
+
+def tapped(graph: bytes, name: str) -> bytes:
+    """The ONNX file `graph` with one output more: the inner value `name`.
+
+    An ONNX file is a protobuf message, and of two messages written one after the other a
+    reader makes one: lists are joined. So this appends a ModelProto that holds only
+    graph (field 7) { output (field 12) { name (field 1) } }.
+    """
+
+    def part(number: int, payload: bytes) -> bytes:
+        size, length = len(payload), b""
+        while size > 127:
+            length, size = length + bytes([size & 127 | 128]), size >> 7
+        return bytes([number << 3 | 2]) + length + bytes([size]) + payload
+
+    return graph + part(7, part(12, part(1, name.encode())))
 
 
 def model_file(folder: Path) -> Path:
@@ -154,9 +192,10 @@ class OnnxTagger:
 
     name = "onnx"
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, *, languages: str = "en") -> None:
         self._encoder = encoder
         self._columns = columns(encoder.labels)
+        self._languages = languages
 
     def tag(self, text: str) -> Tagging:
         """Spans in offsets of `text`. Never raises because of the text."""
@@ -164,7 +203,9 @@ class OnnxTagger:
         for window in windows.cut(text, CHUNK, 1_000):
             found += self._read(text[window.start : window.end], window.start)
         found = [s for span in found for s in windows.by_line(text, span)]
-        return Tagging(tuple(windows.join(s for s in found if plausible(text, s))))
+        reasons = language.gaps(text, self._languages)
+        sound = (s for s in found if plausible(text, s))
+        return Tagging(tuple(windows.join(sound)), not reasons, reasons)
 
     def _read(self, part: str, offset: int) -> Iterator[Span]:
         reading = self._encoder.read(part)
@@ -277,6 +318,12 @@ def load(settings: TaggerSettings) -> OnnxTagger:
 
     ModelError, with the command that fetches it, if it is not on this machine.
     """
+    return OnnxTagger(rampart(), languages=settings.language)
+
+
+@cache
+def rampart(tap: str = TAP) -> Encoder:
+    """The one Rampart of this process, for every tagger that reads with it."""
     from dpredact.lm import catalog
 
-    return OnnxTagger(Encoder(Path(catalog.folder("rampart"))))
+    return Encoder(Path(catalog.folder("rampart")), tap=tap)

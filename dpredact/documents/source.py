@@ -137,8 +137,13 @@ def assign(
             ):
                 touched.append(number)
             number += 1
-        if not touched:
-            raise ValueError("an edit lies outside every block")
+        if not touched:  # a line break between two pieces: the new text joins the one before
+            number = max(bisect_right(ends, edit.start) - 1, 0)
+            if not any(b.start <= edit.start and edit.end <= b.end for b in blocks):
+                raise ValueError("an edit lies outside every block")
+            start, end = pieces[number]
+            found.setdefault(number, []).append((end - start, end - start, edit.text))
+            continue
         home = touched[0]
         if len(touched) > 1 and (edit.start, edit.end) in whole:
             home = max(touched, key=lambda n: pieces[n][1] - pieces[n][0])

@@ -112,6 +112,9 @@ def _fill(builder: Builder, source: str, found: list[Cell], delimiter: str) -> N
         return '"' + cell.replace('"', '""') + '"' if special.search(cell) else cell
 
     bare = Style(close=quote)
+    # an empty line would be no row to many readers
+    alone = Style(close=lambda cell: quote(cell) or '""')
+    widths = Counter(cell.row for cell in found)
     in_quotes = Style(encode=lambda text: text.replace('"', '""'))
     labels = _labels(source, found)
     row = 0
@@ -126,7 +129,8 @@ def _fill(builder: Builder, source: str, found: list[Cell], delimiter: str) -> N
         if row and cell.column < len(labels) and labels[cell.column] and text.strip():
             builder.gap(f"{labels[cell.column]}: ")
         start = builder.length
-        builder.piece(text, cell.at, cell.to, in_quotes if cell.quoted else bare, escapes)
+        style = in_quotes if cell.quoted else bare if widths[cell.row] > 1 else alone
+        builder.piece(text, cell.at, cell.to, style, escapes)
         kind = Kind.PROSE if is_prose(text) and not (labels and row == 0) else Kind.VALUE
         builder.block(start, kind, f"row {row + 1}, column {cell.column + 1}")
 

@@ -108,8 +108,7 @@ class Encoder:
             ) from None
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self._first = self._tokenizer.token_to_id("[CLS]")
-        self._last = self._tokenizer.token_to_id("[SEP]")
+        self._before, self._after = _marks(self._tokenizer)
         self._inputs = {i.name for i in self._session.get_inputs()}
         self._memory: tuple[str, Reading] | None = None
 
@@ -132,8 +131,9 @@ class Encoder:
         out = np.zeros((len(ids), len(self.labels)), dtype=np.float32)
         cuts, hidden = list(plan(len(ids), WINDOW, OVERLAP)), []
         for low, high, own_low, own_high in cuts:
-            logits, *inner = self._run([self._first, *ids[low:high], self._last])
-            out[own_low:own_high] = logits[0, 1 + own_low - low : 1 + own_high - low]
+            logits, *inner = self._run([*self._before, *ids[low:high], *self._after])
+            first = len(self._before) - low
+            out[own_low:own_high] = logits[0, first + own_low : first + own_high]
             hidden += [value[0] for value in inner]
         out = np.exp(out - out.max(axis=1, keepdims=True, initial=-1e9))
         out /= out.sum(axis=1, keepdims=True)
@@ -147,6 +147,14 @@ class Encoder:
         if "token_type_ids" in self._inputs:
             feed["token_type_ids"] = np.zeros_like(row)
         return self._session.run(None, feed)
+
+
+def _marks(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The ids that the model expects before and after a text: [CLS] and [SEP] or the like."""
+    whole = tokenizer.encode("a")
+    special = whole.special_tokens_mask
+    first = special.index(0)
+    return whole.ids[:first], whole.ids[len(special) - special[::-1].index(0) :]
 
 
 def tapped(graph: bytes, name: str) -> bytes:

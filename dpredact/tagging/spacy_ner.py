@@ -137,9 +137,10 @@ def load(settings: TaggerSettings) -> SpacyTagger:
 
     It runs whatever the policy's language is: on Spanish, French and Danish court and
     hospital texts it found a tenth to a quarter of the mentions more than rules and Rampart
-    alone, at many false ones. The pipelines made for those languages are under GPL
-    (Spanish), LGPL-LR (French) and CC BY-SA (Danish), and the package index has none for
-    German; so such a document is read in full only if the owner says so (`language.gaps`).
+    alone, at many false ones. On the package index, the Spanish pipeline is under GPL (from
+    the AnCora corpus), the French one under LGPL-LR (Sequoia), and there is none for German
+    and Danish; so such a document is read in full only if its owner says so
+    (`language.gaps`).
     ModelError, with the command that fetches it, if it is not on this machine.
     """
     from dpredact.lm import catalog

@@ -15,7 +15,6 @@ from dpredact.tagging.patterns import (
     phones,
     places,
     secrets,
-    shields,
 )
 from dpredact.tagging.patterns.interface import Hit, Reading, Rule
 
@@ -47,9 +46,7 @@ class PatternTagger:
         self._language = language
 
     def read(self, text: str) -> list[Hit]:
-        reading = Reading(
-            text, recase.recase(text), self._regions, self._language, shields.Shields(text)
-        )
+        reading = Reading(text, recase.recase(text), self._regions, self._language)
         return sorted({hit for rule in RULES for hit in rule(reading)})
 
     def tag(self, text: str) -> Tagging:

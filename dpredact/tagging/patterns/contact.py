@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from dpredact.tagging.patterns.anchors import DIGITS, anchored
 from dpredact.tagging.patterns.interface import Hit, Reading, hits
 
 _EMAIL = re.compile(
@@ -17,12 +18,14 @@ _SPELLED = re.compile(
     r"(?<![\w.])[\w.+-]+ ?(?:[\[({<] ?(?:at|AT|@|arroba|arobase) ?[\])}>]| (?:AT|at) (?=[\w-]+ (?:dot|DOT) )) ?"
     r"[\w-]+(?:(?: ?[\[({<] ?(?:dot|DOT|punkt|punto|point|\.) ?[\])}>] ?| (?:dot|DOT) |\.)[\w-]+)+"
 )
-_LINK = re.compile(
-    r"(?i)\b(?:(?:https?|ftps?|sftp|ssh):/{0,2}(?=\S*[\w/])|www\d?\.)[^\s<>\"'“”«»]+"
+_LINK = anchored(
+    r"(?i)\b(?:(?:https?|ftps?|sftp|ssh)://(?=\S*[\w/])|www\d?\.)[^\s<>\"'“”«»]+",
+    "http ftp sftp ssh www",
 )
 _HOST = re.compile(
     rf"(?<![\w@./-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+{_TLD}(?:/[^\s<>\"']*)?(?![\w.@-]*\w)"
 )
+_DOTTED = re.compile(rf"[a-z0-9]\.{_TLD}\b")
 _IP4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?(?![\w]|\.\d)")
 _IP6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f]*:[0-9A-Fa-f:]*:)[0-9A-Fa-f:]{2,39}(?:\.\d+){0,3}(?![\w:])")
 _VERSION = re.compile(r"(?i)(?:version|release|section|chapter|clause|rev|v|§)\.? ?$")
@@ -35,44 +38,74 @@ _NOT_A_PERSON = frozenset(
     "media import param return returns override charset keyframes font page supports everyone "
     "here channel all property staticmethod classmethod test deprecated throws see author since".split()
 )
-_USER = re.compile(
+_USER = anchored(
     r"(?i)\b(?:user ?name|user ?id|login|log-in|screen name|handle|nick(?:name)?|usuario|"
-    r"identifiant|benutzername|brugernavn)\b ?(?:is |: ?|= ?)[\"']?(?P<x>[\w.@-]{3,40}\b)"
+    r"identifiant|benutzername|brugernavn)\b ?(?:is |: ?|= ?)[\"']?(?P<x>[\w.@-]{3,40}\b)",
+    "user login log-in screen_name handle nick usuario identifiant benutzername brugernavn",
 )
 
 
 def find(reading: Reading) -> Iterator[Hit]:
     text = reading.text
     if "@" in text:
-        yield from hits(_EMAIL, text, "EMAIL", 0.98, "email")
-        for hit in hits(_HANDLE, text, "USERNAME", 0.7, "handle"):
-            if text[hit.start : hit.end].lower() not in _NOT_A_PERSON:
-                yield hit
-    yield from hits(_SPELLED, text, "EMAIL", 0.8, "email spelled out")
-    yield from _links(text)
+        for low, high in _around(text, "@", 70):
+            yield from hits(_EMAIL.finditer(text, low, high), "EMAIL", 0.98, "email")
+            for hit in hits(_HANDLE.finditer(text, low, high), "USERNAME", 0.7, "handle"):
+                if text[hit.start : hit.end].lower() not in _NOT_A_PERSON:
+                    yield hit
+    for mark in _SPELLED_MARKS:
+        if mark in reading.flat:
+            yield from hits(_SPELLED.finditer(text), "EMAIL", 0.8, "email spelled out")
+            break
+    yield from _links(reading)
     yield from _network(reading)
-    yield from hits(_USER, text, "USERNAME", 0.75, "user name after a label")
+    yield from hits(reading.anchored(_USER), "USERNAME", 0.75, "user name after a label")
 
 
-def _links(text: str) -> Iterator[Hit]:
-    for match in _LINK.finditer(text):
+_SPELLED_MARKS = ("(at", "[at", "{at", "<at", "( at", "[ at", " dot ", "(@", "[@", "arroba", "arobase")
+
+
+def _around(text: str, mark: str, reach: int) -> Iterator[tuple[int, int]]:
+    """Disjoint stretches of whole words around each `mark`."""
+    done = 0
+    at = text.find(mark)
+    while at >= 0:
+        low = max(done, text.rfind(" ", max(0, at - reach), at) + 1, text.rfind("\n", max(0, at - reach), at) + 1, at - reach)
+        high = at + 1
+        while high < len(text) and not text[high].isspace():
+            high += 1
+        yield low, high
+        done = high
+        at = text.find(mark, high)
+
+
+def _links(reading: Reading) -> Iterator[Hit]:
+    text = reading.text
+    for match in reading.anchored(_LINK):
         end = match.end()
         while text[end - 1] in ".,;:!?)]}*_" and end > match.start() + 1:
             end -= 1
         yield Hit(match.start(), end, "URL", 0.9, "link")
-    yield from hits(_HOST, text, "URL", 0.6, "host name")
+    for dot in _DOTTED.finditer(text):  # a blank on neither side: most full stops are not meant
+        low = dot.start() + 1
+        while low and not text[low - 1].isspace():
+            low -= 1
+        if match := _HOST.search(text, low, len(text) if dot.end() == len(text) else dot.end() + 80):
+            if match.start() <= dot.start() < match.end():
+                yield Hit(match.start(), match.end(), "URL", 0.6, "host name")
 
 
 def _network(reading: Reading) -> Iterator[Hit]:
     text = reading.text
-    for match in _IP4.finditer(text):
+    for match in reading.near(DIGITS, _IP4):
         if _is_address(match[0]) and not _VERSION.search(reading.before(match.start(), 12)):
             yield Hit(match.start(), match.end(), "IP", 0.9, "IPv4 address")
     if ":" in text:
-        for match in _IP6.finditer(text):
+        for match in reading.on_lines(_IP6, ":"):
             if len(match[0]) > 4 and _is_address(match[0]):
                 yield Hit(match.start(), match.end(), "IP", 0.9, "IPv6 address")
-    yield from hits(_MAC, text, "MAC", 0.95, "MAC address")
+        yield from hits(reading.on_lines(_MAC, ":"), "MAC", 0.95, "MAC address")
+    yield from hits(reading.near(DIGITS, _MAC), "MAC", 0.95, "MAC address")
 
 
 def _is_address(words: str) -> bool:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
+from dpredact.tagging.patterns.anchors import DIGITS, LONG, YEAR, anchored
 from dpredact.tagging.patterns.interface import Hit, Reading, hits
 
 _MONTHS = (
@@ -28,12 +30,13 @@ _YEAR = r"(?:1[5-9]|20|21)\d\d"
 _OF = r"(?:of |de |del |d')?"
 _NTH = r"(?:st|nd|rd|th|er|º|\.)?"
 _S = r"[ \n-]"
-_WORDS = re.compile(
+_WORDS = anchored(
     rf"(?i)(?<![\w/.-])(?:{_WEEKDAY},? (?:the |den |el |le )?)?(?:"
     rf"{_DAY}{_NTH}(?:(?: ?[-–] ?| (?:and|to|y|und|et|og|bis|al|au|til) ){_DAY}{_NTH})?(?: day)?{_S}{_OF}{_MONTHS}(?:,?{_S}?{_OF}(?:{_YEAR}\b|'\d\d\b))?"
     rf"|{_MONTHS} {_DAY}(?:st|nd|rd|th)?\b(?! ?(?:%|{_MONTHS}))(?:(?: ?[-–] ?| and | to ){_DAY}(?:st|nd|rd|th)?\b)?(?:,? ?{_YEAR}\b)?"
     rf"|{_MONTHS},?{_S}{_OF}{_YEAR}\b"
-    rf")(?![\w/])"
+    rf")(?![\w/])",
+    "jan feb fev mar mai maj may mär apr abr avr jun juin jul juil aug ago aou sep set okt oct nov dec dez dic ene",
 )
 _NUMBERS = re.compile(
     rf"(?<![\w/.,+-])(?:(?P<y>{_YEAR})(?P<m1>[-/.])(?P<b>\d{{1,2}})(?P=m1)(?P<c>\d{{1,2}})"
@@ -53,35 +56,48 @@ _CLOCK = re.compile(
     r"(?i)(?<![\w.:/,-])(?:(?:[01]?\d|2[0-3])(?::[0-5]\d){1,2}(?:\.\d{1,3})? ?(?:[ap]\.?m\b\.?|uhr|hrs?\b|h\b|Z|UTC|GMT|[CE]E?S?T\b)?"
     r"|(?:0?\d|1[0-2])(?:[.:][0-5]\d)? ?[ap]\.?m\b\.?|(?:[01]?\d|2[0-3]) ?(?:h ?[0-5]\d|uhr(?: [0-5]\d)?|o'clock|o’clock)"
     r"|(?:[01]\d|2[0-3])[0-5]\d ?(?:hrs|hours)"
-    rf"|(?:kl\.?|klokken) ?(?:[01]?\d|2[0-3])(?:[.:][0-5]\d)?|{_NUMBER_WORD} o['’]clock)(?![\w:]|[.,]\d)"
+    r"|(?:kl\.?|klokken) ?(?:[01]?\d|2[0-3])(?:[.:][0-5]\d)?)(?![\w:]|[.,]\d)"
 )
+_UNITS = "one two three four five six seven eight nine ten eleven twelve"
+_CLOCK_WORDS = anchored(rf"(?i)\b{_NUMBER_WORD} o['’]clock\b", _UNITS)
 _N = r"(?P<x>(?:1[01]\d|[1-9]?\d)(?:[.,]5)?)"
 _AGE: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?i)(?<![\w.-])(?:1[01]\d|[1-9]?\d|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)?-?" + _NUMBER_WORD[:-1] + r"|seventy|eighty|ninety))(?:[- ](?:and a half ))?[- ](?:years?|yrs?|months?|weeks?|days?)[- ](?:old|of age)\b"), "years old"),
+    (re.compile(r"(?i)(?<![\w.-])(?:1[01]\d|[1-9]?\d)(?: and a half| ?½)?[- ]?(?:years?|yrs?|months?|weeks?|days?)[- ](?:old|of age)\b"), "years old"),
     (re.compile(r"(?i)(?<![\w.-])(?:1[01]\d|[1-9]?\d) ?(?:y/?o|yo|a[ñn]os(?: de edad)?|ans|jahre(?: alt)?|år(?: gammel)?)\b(?! (?:de (?:prisi|experien|cárcel)|de prison|haft|erfahrung|erfaring|fængsel))"), "years, in the language's own words"),
     (re.compile(r"(?i)(?<![\w.-])(?:1[01]\d|[1-9]?\d)-?(?:jährig|årig)(?:e[rnms]?|e)?\b"), "years, in one word"),
     (re.compile(rf"(?i)\b(?:age|aged|edad|âge|alter|alder|im alter von|i en alder af|à l'âge de|turned|turns|turning)(?: (?:is|was|of|de))? ?[:=]? ?{_N}(?![\w%/-]|[.,]\d)(?! (?:percent|points|degrees))"), "age after a label"),
-    (re.compile(r"(?i)\bin (?:his|her|their|my) (?:(?:early|mid|late)[- ])?(?P<x>(?:twen|thir|for|fif|six|seven|eigh|nine)ties|\d0s)\b"), "decade of life"),
 )  # fmt: skip
+
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_AGE_WORDS = anchored(
+    rf"(?i)\b(?:(?:{_TENS.replace(' ', '|')})(?:[- ](?:{_UNITS.replace(' ', '|')}))?|(?:thir|four|fif|six|seven|eigh|nine)teen|(?:{_UNITS.replace(' ', '|')}))"
+    r"[- ](?:years?|months?|weeks?|days?)[- ](?:old|of age)\b",
+    f"{_TENS} {_UNITS} thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+)
+_DECADE = anchored(
+    r"(?i)\bin (?:his|her|their|my) (?:(?:early|mid|late)[- ])?(?P<x>(?:twen|thir|for|fif|six|seven|eigh|nine)ties|\d0s)\b",
+    "in_his in_her in_their in_my",
+)
 
 
 def find(reading: Reading) -> Iterator[Hit]:
-    text = reading.text
-    yield from hits(_WORDS, text, "DATE", 0.9, "date with a month's name")
-    for match in _NUMBERS.finditer(text):
+    yield from hits(reading.near_heads(_WORDS, 40, 40), "DATE", 0.9, "date with a month's name")
+    for match in reading.near(DIGITS, _NUMBERS):
         if _calendar(match):
             yield Hit(match.start(), match.end(), "DATE", 0.85, "date in numbers")
-    yield from hits(_COMPACT, text, "DATE", 0.85, "date of birth after a label")
-    yield from hits(_MONTH_YEAR, text, "DATE", 0.7, "month and year")
-    yield from hits(_YEAR_ALONE, text, "DATE", 0.65, "year after a word of time")
-    for match in _YEAR_MARKED.finditer(text):
+    yield from hits(reading.near(LONG, _COMPACT), "DATE", 0.85, "date of birth after a label")
+    yield from hits(reading.near(YEAR, _MONTH_YEAR), "DATE", 0.7, "month and year")
+    yield from hits(reading.near(YEAR, _YEAR_ALONE), "DATE", 0.65, "year after a word of time")
+    for match in reading.near(YEAR, _YEAR_MARKED):
         group = "x" if match["x"] else "z"
         yield Hit(*match.span(group), "DATE", 0.65, "year in brackets, or a span of years")
-    for hit in hits(_CLOCK, text, "TIME", 0.8, "time of day"):
+    for hit in hits(chain(reading.near(DIGITS, _CLOCK), reading.anchored(_CLOCK_WORDS)), "TIME", 0.8, "time of day"):
         if not reading.shielded(hit.start, hit.end):
             yield hit
     for pattern, rule in _AGE:
-        yield from hits(pattern, text, "AGE", 0.85, rule)
+        yield from hits(reading.near(DIGITS, pattern), "AGE", 0.85, rule)
+    yield from hits(reading.anchored(_AGE_WORDS), "AGE", 0.85, "years old, in words")
+    yield from hits(reading.anchored(_DECADE), "AGE", 0.85, "decade of life")
 
 
 def _calendar(match: re.Match[str]) -> bool:

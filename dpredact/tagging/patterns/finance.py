@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dpredact.tagging.patterns.anchors import DIGITS, LONG, anchored
 from dpredact.tagging.patterns.interface import Hit, Reading, hits
 
 # Issuer prefix -> lengths (ISO/IEC 7812 ranges that the networks publish).
@@ -26,12 +27,13 @@ _CARD_LABEL = re.compile(
     r"tarjeta|carte(?: bancaire)?|kort)(?: ?(?:no|nr|num|number|nummer|#))?\.?(?: is| was)? ?[:#]? ?$"
 )
 _IBAN = re.compile(r"(?<![\w])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,40}")
-_ACCOUNT = re.compile(
+_ACCOUNT = anchored(
     r"(?i)\b(?:bank account|account|acct|a/c|acc|sort code|routing|aba|bic|swift|iban|konto(?:nummer)?|"
     r"kontonr|blz|bankleitzahl|cuenta|compte|reg\.? ?nr)\b\.?(?: ?(?:no|nr|num|number|nummer|code|#)\b\.?)?"
-    r"(?: (?:is|was|ending(?: in)?|ends(?: in)?))? ?[:#=]? ?(?P<x>(?=[A-Z0-9 -]*\d)(?:[A-Z]{0,4}\d[\dA-Z]*)(?:[ -]?[\dA-Z]*\d[\dA-Z]*){0,7})(?![\w])"
+    r"(?: (?:is|was|ending(?: in)?|ends(?: in)?))? ?[:#=]? ?(?P<x>(?=[A-Z0-9 -]*\d)(?:[A-Z]{0,4}\d[\dA-Z]*)(?:[ -]?[\dA-Z]*\d[\dA-Z]*){0,7})(?![\w])",
+    "bank_account account acct a/c acc sort_code routing aba bic swift iban konto blz bankleitzahl cuenta compte reg",
 )
-_SWIFT = re.compile(r"(?i:\b(?:bic|swift)(?: ?code)? ?[:#]? ?)(?P<x>[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b")
+_SWIFT = anchored(r"(?i:\b(?:bic|swift)(?: ?code)? ?[:#]? ?)(?P<x>[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b", "bic swift")
 _CURRENCY = r"(?:US\$|A\$|C\$|[$€£¥₹]|EUR|USD|GBP|CHF|DKK|SEK|NOK|PLN|TRL|TRY|ATS|DEM|FRF|kr\.?)"
 _MONEY = re.compile(
     rf"(?<![\w])(?:{_CURRENCY} ?\d[\d.,' ]*\d?(?: ?(?:thousand|million|billion|k|m|bn))?"
@@ -56,12 +58,12 @@ def issued(digits: str) -> bool:
 
 def find(reading: Reading) -> Iterator[Hit]:
     yield from _cards(reading)
-    yield from _ibans(reading.text)
-    for hit in hits(_ACCOUNT, reading.text, "ACCOUNT", 0.8, "account after a label"):
+    yield from _ibans(reading)
+    for hit in hits(reading.anchored(_ACCOUNT), "ACCOUNT", 0.8, "account after a label"):
         if sum(c.isdigit() for c in reading.text[hit.start : hit.end]) >= 4:
             yield hit
-    yield from hits(_SWIFT, reading.text, "ACCOUNT", 0.8, "BIC after a label")
-    for hit in hits(_MONEY, reading.text, "MONEY", 0.8, "amount"):
+    yield from hits(reading.anchored(_SWIFT), "ACCOUNT", 0.8, "BIC after a label")
+    for hit in hits(reading.near(DIGITS, _MONEY), "MONEY", 0.8, "amount"):
         end = hit.end
         while reading.text[end - 1] in " .,'":
             end -= 1
@@ -69,7 +71,7 @@ def find(reading: Reading) -> Iterator[Hit]:
 
 
 def _cards(reading: Reading) -> Iterator[Hit]:
-    for match in _CARD.finditer(reading.text):
+    for match in reading.near(LONG, _CARD):
         start, end = match.span()
         if reading.shielded(start, end):
             continue
@@ -98,8 +100,8 @@ def _prefix(words: str, size: int) -> int:
     return 0
 
 
-def _ibans(text: str) -> Iterator[Hit]:
-    for match in _IBAN.finditer(text):
+def _ibans(reading: Reading) -> Iterator[Hit]:
+    for match in reading.near(LONG, _IBAN):
         if end := _iban_end(match[0]):
             yield Hit(match.start(), match.start() + end, "IBAN", 0.98, "IBAN: country, length and checksum")
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
 
+from dpredact.tagging.patterns.anchors import DIGITS, FAR, LONG, Anchored, anchored
 from dpredact.tagging.patterns.interface import Hit, Reading, hits
 
 # -- US social security numbers --------------------------------------------------------
 
 _SSN = re.compile(r"(?<![\w.,/-])(\d{3})([- ])(\d{2})\2(\d{4})(?![\w/-]|[.,]\d)")
 _SSN_LABEL = re.compile(r"(?i)\b(?:ssn|social security)(?: ?(?:no|number|#))?\.?(?: is| was)? ?[:#]? ?$")
+_NINE = re.compile(r"(?<![\w.])\d{9}(?![\w]|[.,]\d)")
 # 987-65-4320 to -4329 were set aside for advertisements and belong to nobody: left alone.
 # Numbers that were printed on samples but look issued (078-05-1120, 219-09-9999) are
 # tagged: people have filed them as their own.
@@ -21,7 +23,7 @@ _ADVERTISED = re.compile(r"987-?65-?432\d")
 
 def _ssn(reading: Reading) -> Iterator[Hit]:
     """Area 001 to 899 without 666, group and serial not zero (SSA, 2011)."""
-    for match in _SSN.finditer(reading.text):
+    for match in reading.near(LONG, _SSN):
         area, mark, group, serial = match.groups()
         labelled = _SSN_LABEL.search(reading.before(match.start())) is not None
         wrong = area in ("000", "666") or area[0] == "9" or group == "00" or serial == "0000"
@@ -29,7 +31,7 @@ def _ssn(reading: Reading) -> Iterator[Hit]:
             continue
         score = 0.95 if labelled else 0.85 if mark == "-" else 0.5
         yield Hit(match.start(), match.end(), "US_SSN", score, "SSN: area, group and serial")
-    for match in re.finditer(r"(?<![\w.])\d{9}(?![\w]|[.,]\d)", reading.text):
+    for match in reading.near(LONG, _NINE):
         if _SSN_LABEL.search(reading.before(match.start())):
             yield Hit(match.start(), match.end(), "US_SSN", 0.9, "SSN after a label")
 
@@ -80,7 +82,7 @@ def _national() -> tuple[tuple[re.Pattern[str], str, str, re.Pattern[str] | None
 
 def _states(reading: Reading) -> Iterator[Hit]:
     for pattern, module, entity, near, country in _national():
-        for match in pattern.finditer(reading.text):
+        for match in reading.near(FAR if country == "IN" else LONG, pattern):
             if reading.shielded(*match.span()):
                 continue
             if near and not near.search(reading.before(match.start())):
@@ -97,34 +99,39 @@ def _states(reading: Reading) -> Iterator[Hit]:
 _VALUE = r"[\"']?(?P<x>(?=(?:[^\d\n]{0,10}\d){3})[A-Za-z0-9](?:[A-Za-z0-9]|[-/._](?=[A-Za-z0-9])){3,40})(?![\w])"
 _MARK = r"(?:(?:\b|(?<=[ (]))(?:no|nos|nr|num|number|nummer|n[úu]mero|num[ée]ro|code|id)\b\.?|#|№|N°|nº)"
 _SAYS = r"(?: (?:is|was|of|ist|lautet|est|es|er))?"
-_STRONG: tuple[tuple[str, str], ...] = (
-    ("PASSPORT", r"passports?|reisepass|passeport|pasaporte|pas(?:nummer)?"),
-    ("LICENSE", r"driv(?:er|ing)(?:'s|s|’s)? ?licen[cs]es?|dl|licen[cs]e|führerschein\w*|permis de conduire|carn[ée] de conducir|kørekort\w*"),
-    ("NATIONAL_ID", r"national id(?:entity|entification)?(?: card)?|identity card|id card|personalausweis\w*|dni|nie|nif|cpr|pesel|nhs|medicare|nino|national insurance|personnummer|curp|ssn|cedula"),
-    ("TAX_ID", r"vat|tax(?:payer)?(?: id(?:entification)?)?|tin|ein|itin|utr|steuer\w*|ust-?id\w*|siret|siren|cvr|nip|regon"),
-    ("ID", r"mrn|medical record|member(?:ship)?|patient|insurance|subscriber|beneficiary|employee|staff|student|customer|client|badge|imei|iccid|vin|device|nhc|historia|cip|nass|versicherten\w*|kunden\w*|patienten\w*|policy|claim|certificate"),
+_STRONG: tuple[tuple[str, str, str], ...] = (
+    ("PASSPORT", r"passports?|reisepass|passeport|pasaporte|pas(?:nummer)?", "passport reisepass passeport pasaporte pas"),
+    ("LICENSE", r"driv(?:er|ing)(?:'s|s|’s)? ?licen[cs]es?|dl|licen[cs]e|führerschein\w*|permis de conduire|carn[ée] de conducir|kørekort\w*",
+     "driver driving dl licen fuhrerschein führerschein permis_de carne_de kørekort"),
+    ("NATIONAL_ID", r"national id(?:entity|entification)?(?: card)?|identity card|id card|personalausweis\w*|dni|nie|nif|cpr|pesel|nhs|medicare|nino|national insurance|personnummer|curp|ssn|cedula",
+     "national_i identity_card id_card personalausweis dni nie nif cpr pesel nhs medicare nino personnummer curp ssn cedula"),
+    ("TAX_ID", r"vat|tax(?:payer)?(?: id(?:entification)?)?|tin|ein|itin|utr|steuer\w*|ust-?id\w*|siret|siren|cvr|nip|regon",
+     "vat tax tin ein itin utr steuer ust siret siren cvr nip regon"),
+    ("ID", r"mrn|medical record|member(?:ship)?|patient|insurance|subscriber|beneficiary|employee|staff|student|customer|client|badge|imei|iccid|vin|device|nhc|historia|cip|nass|versicherten\w*|kunden\w*|patienten\w*|policy|claim|certificate",
+     "mrn medical_record member patient insurance subscriber beneficiary employee staff student customer client badge imei iccid vin device nhc historia cip nass versicherten kunden policy claim certificate"),
 )  # fmt: skip
-_WEAK: tuple[tuple[str, str], ...] = (
-    ("CASE_NUMBER", r"case|docket|file|application|petition|complaint|matter|proceedings|expediente|aktenzeichen|az|dossier|affaire|sag\w*|j\.?nr"),
-    ("ID", r"ref(?:erence)?|order|ticket|invoice|incident|request|transaction|confirmation|booking|reservation|tracking|serial|registration|record|parcel|shipment|receipt|report|permit|visa|id|user|contract|loan|rechnung\w*|bestell\w*|facture|commande|pedido|factura|faktura\w*|ordre\w*"),
+_WEAK: tuple[tuple[str, str, str], ...] = (
+    ("CASE_NUMBER", r"case|docket|file|application|petition|complaint|matter|proceedings|expediente|aktenzeichen|az|dossier|affaire|sag\w*|j\.?nr",
+     "case docket file application petition complaint matter proceedings expediente aktenzeichen az dossier affaire sag jnr j.nr"),
+    ("ID", r"ref(?:erence)?|order|ticket|invoice|incident|request|transaction|confirmation|booking|reservation|tracking|serial|registration|record|parcel|shipment|receipt|report|permit|visa|id|user|contract|loan|rechnung\w*|bestell\w*|facture|commande|pedido|factura|faktura\w*|ordre\w*",
+     "ref order ticket invoice incident request transaction confirmation booking reservation tracking serial registration record parcel shipment receipt report permit visa id user contract loan rechnung bestell facture commande pedido factura faktura ordre"),
 )  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def _labels() -> tuple[tuple[re.Pattern[str], str, str], ...]:
-    table = []
-    for entity, label in _STRONG:
-        text = rf"(?i)(?<![\w-])(?:{label}) ?(?:{_MARK})?{_SAYS} ?[:=#]? ?\(?{_VALUE}"
-        table.append((re.compile(text), entity, "number after a label"))
-    for entity, label in _WEAK:
-        text = rf"(?i)(?<![\w-])(?:{label})(?: ?{_MARK}{_SAYS} ?[:=#]? ?|{_SAYS} ?[:=#] ?|s? ?\((?:no|nos|nr)\. ?){_VALUE}"
-        table.append((re.compile(text), entity, "number after a label and a mark"))
-    return tuple(table)
+_LABELS: tuple[tuple[Anchored, str, str], ...] = (
+    *(
+        (anchored(rf"(?i)(?<![\w-])(?:{label}) ?(?:{_MARK})?{_SAYS} ?[:=#]? ?\(?{_VALUE}", heads), entity, "number after a label")
+        for entity, label, heads in _STRONG
+    ),
+    *(
+        (anchored(rf"(?i)(?<![\w-])(?:{label})(?: ?{_MARK}{_SAYS} ?[:=#]? ?|{_SAYS} ?[:=#] ?|s? ?\((?:no|nos|nr)\. ?){_VALUE}", heads),
+         entity, "number after a label and a mark")
+        for entity, label, heads in _WEAK
+    ),
+)  # fmt: skip
 
 
 def _labelled(reading: Reading) -> Iterator[Hit]:
-    for pattern, entity, rule in _labels():
-        for hit in hits(pattern, reading.text, entity, 0.75, rule):
+    for pattern, entity, rule in _LABELS:
+        for hit in hits(reading.anchored(pattern), entity, 0.75, rule):
             if not _YEAR.fullmatch(reading.text[hit.start : hit.end]):
                 yield hit
 
@@ -143,38 +150,41 @@ _COURT = re.compile(
     r"|ECLI:[A-Z]{2}:[A-Z]{1,7}:\d{4}:[\w.]{3,25}"
     r"|\d{1,3} [A-Z][a-z]?[A-Za-z]{0,3} \d{1,6}/\d{2})(?![\w/-])"
 )
-_PLATE_LABEL = re.compile(
+_PLATE_LABEL = anchored(
     r"(?i)\b(?:(?:licen[cs]e|number|registration|vehicle) ?plates?|plates?|reg(?:istration)?(?: (?:no|number|mark))?|"
     r"vehicle|car|van|kennzeichen|matr[íi]cula|immatriculation|plaque|nummerplade|registreringsnummer)\.?"
     r"(?: (?:no|number|nr))?\.?(?: (?:is|was|with))? ?[:#]? ?[\"']?"
-    r"(?P<x>(?=[A-Z0-9 -]{0,8}\d)(?=[A-Z0-9 -]{0,8}[A-Z])[A-Z0-9]{1,4}(?:[ -]?[A-Z0-9]{1,5}){1,3})(?![\w-])"
+    r"(?P<x>(?=[A-Z0-9 -]{0,8}\d)(?=[A-Z0-9 -]{0,8}[A-Z])[A-Z0-9]{1,4}(?:[ -]?[A-Z0-9]{1,5}){1,3})(?![\w-])",
+    "license_plate licence_plate licenseplate number_plate registration vehicle plate reg car van kennzeichen matricula immatriculation plaque nummerplade registreringsnummer",
 )
-_PLATES: dict[str, str] = {
-    "GB": r"[A-HJ-PR-Y][A-HJ-PR-Y]\d\d ?[A-HJ-PR-Z]{3}",
-    "DE": r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?",
-    "FR": r"[A-HJ-NP-TV-Z]{2}-\d{3}-[A-HJ-NP-TV-Z]{2}",
-    "ES": r"\d{4} ?[BCDFGHJ-NPR-TV-Z]{3}",
-    "DK": r"[A-Z]{2} \d\d \d{3}",
+_PLATES: dict[str, re.Pattern[str]] = {
+    region: re.compile(rf"(?<![\w-])(?:{shape})(?![\w-])")
+    for region, shape in {
+        "GB": r"[A-HJ-PR-Y][A-HJ-PR-Y]\d\d ?[A-HJ-PR-Z]{3}",
+        "DE": r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?",
+        "FR": r"[A-HJ-NP-TV-Z]{2}-\d{3}-[A-HJ-NP-TV-Z]{2}",
+        "ES": r"\d{4} ?[BCDFGHJ-NPR-TV-Z]{3}",
+        "DK": r"[A-Z]{2} \d\d \d{3}",
+    }.items()
 }
 
 
 def _courts(reading: Reading) -> Iterator[Hit]:
-    yield from hits(_COURT, reading.text, "CASE_NUMBER", 0.8, "court number")
-    for hit in hits(_APPLICATION, reading.text, "CASE_NUMBER", 0.75, "number/year"):
+    yield from hits(reading.near(DIGITS, _COURT), "CASE_NUMBER", 0.8, "court number")
+    for hit in hits(reading.near(DIGITS, _APPLICATION), "CASE_NUMBER", 0.75, "number/year"):
         number, year = reading.text[hit.start : hit.end].split("/")
         if len(number) >= 3 or _NUMBERED.search(reading.before(hit.start, 80)):
             yield hit
 
 
 def _vehicles(reading: Reading) -> Iterator[Hit]:
-    for match in _PLATE_LABEL.finditer(reading.text):
+    for match in reading.anchored(_PLATE_LABEL):
         words = match["x"]
         if words == words.upper():
             yield Hit(*match.span("x"), "PLATE", 0.8, "plate after a label")
     for region in reading.regions:
         if shape := _PLATES.get(region):
-            pattern = re.compile(rf"(?<![\w-])(?:{shape})(?![\w-])")
-            yield from hits(pattern, reading.text, "PLATE", 0.6, f"plate of the form of {region}")
+            yield from hits(reading.near(DIGITS, shape), "PLATE", 0.6, f"plate of the form of {region}")
 
 
 def find(reading: Reading) -> Iterator[Hit]:

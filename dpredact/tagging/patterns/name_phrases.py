@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from dpredact.tagging import lexicon
+from dpredact.tagging.patterns.anchors import anchored
 from dpredact.tagging.patterns.interface import Hit, Reading
 from dpredact.tagging.patterns.tokens import MONTHS, kinds_of
 
@@ -15,37 +16,45 @@ _PARTICLE = r"(?:de la|de los|van der|van den|von der|de|del|della|di|da|dos|du|
 _FULL = rf"{_NAME}(?:[ ‑-](?:{_PARTICLE} )?{_NAME}){{0,4}}"
 _ANY_CASE = r"[^\W\d_](?:[^\W\d_]|['’.‑-](?=[^\W\d_]))+"
 
-_TITLE = re.compile(
+_TITLE = anchored(
     rf"(?<![\w.])(?:(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Professor|Sir|Lady|Lord|Dame|Judge|Justice|Rev|Sgt|Lt|Capt|Cpl|Gen|"
     rf"Herrn?|Frau|Hr|Fru|Frk|hr|fru|MM|Mme|Mlle|Me|Sra?|Srta|Don|Doña|D|Dña|Dra|Señora?|Monsieur|Madame|Maître|doctora?|señora?|monsieur|madame)"
-    rf"\b\.?ª? ){{1,3}}(?P<x>(?:(?:{_PARTICLE}) )?{_FULL})"
+    rf"\b\.?ª? ){{1,3}}(?P<x>(?:(?:{_PARTICLE}) )?{_FULL})",
+    "mr mrs ms mx miss dr prof sir lady lord dame judge justice rev sgt lt capt cpl gen herr frau hr fru frk mm mme mlle me sr sra srta don dona d dna dra senor monsieur madame maitre doctor",
 )
-_INTRO = re.compile(
+_INTRO = anchored(
     rf"(?:(?i:\b(?:my name(?:'s|’s| is)|(?:his|her|their|its|whose) names? (?:is|was|are)|name was|the name(?:'s|’s| is)|i go by|call me|known as|"
     rf"née|nee|alias|a\.k\.a\.|aka|this is|it'?s|speaking with|signed(?: by)?:?|yours (?:sincerely|faithfully|truly),?|(?:kind|best|warm|many)? ?regards,?|sincerely,?|cheers,?|"
     rf"me llamo|mi nombre es|se llama|je m['’]appelle|je suis|mon nom est|s['’]appelle|ich heiße|mein name ist|heißt|jeg hedder|mit navn er|hedder|"
     rf"dear|hi|hello|hey|good (?:morning|afternoon|evening)|estimad[oa]|querid[oa]|hola|ch[eè]re?|bonjour|liebe[rs]?|sehr geehrte[rs]?(?: (?:herrn?|frau))?|hallo|kære|hej|"
-    rf"i am|i'm|i’m|im)[ \n]+)(?P<x>{_FULL}))"
+    rf"i am|i'm|i’m|im)[ \n]+)(?P<x>{_FULL}))",
+    "my_name his_name her_name their_name its_name whose_name name_was the_name i_go_by call_me known_as nee alias a.k.a aka this_is it's it’s its_ speaking_with signed yours kind best warm many regards sincerely cheers "
+    "me_llamo mi_nombre se_llama je_m je_suis mon_nom s'appelle s’appelle ich_heiße mein_name heißt jeg_hedder mit_navn er_hedder hedder dear hi hello hey good_ estimad querid hola cher bonjour lieb sehr_geehrte hallo kære hej i_am i'm i’m im_",
 )
-_LOWER_INTRO = re.compile(
+_LOWER_INTRO = anchored(
     rf"(?i)\b(?:my name(?:'s|’s| is)|i go by|call me|(?:his|her) name(?:'s|’s| is| was)|me llamo|je m['’]appelle|ich heiße|mein name ist|jeg hedder|dear|hi|hello|hey) "
-    rf"(?P<x>{_ANY_CASE}(?: {_ANY_CASE}){{0,2}})"
+    rf"(?P<x>{_ANY_CASE}(?: {_ANY_CASE}){{0,2}})",
+    "my_name i_go_by call_me his_name her_name me_llamo je_m ich_heiße mein_name jeg_hedder dear hi hello hey",
 )
-_KIN = re.compile(
+_KIN = anchored(
     rf"\b(?i:(?:my|his|her|their|our|the (?:patient|applicant|client|claimant)['’]s) (?:late |elder |younger |eldest |youngest |older |twin |step|ex-|best |old )*"
     rf"(?:wife|husband|spouse|partner|son|daughter|brother|sister|mother|father|mum|mom|dad|uncle|aunt|cousin|nephew|niece|grand\w+|friend|"
     rf"boss|manager|colleague|neighbou?r|teacher|doctor|gp|lawyer|solicitor|nurse|landlord|roommate|flatmate|boyfriend|girlfriend|fianc[ée]+|"
-    rf"assistant|carer|therapist|tutor|coach|agent),? )(?P<x>{_FULL})"
+    rf"assistant|carer|therapist|tutor|coach|agent),? )(?P<x>{_FULL})",
+    "my_ his_ her_ their_ our_ the_patient the_applicant the_client the_claimant",
 )
-_BY = re.compile(
+_BY = anchored(
     rf"\b(?i:(?:(?:signed(?: for)?|written|prepared|reported|reviewed|approved|handled|seen|examined|treated|referred|represented|filed|submitted|authored|"
     rf"completed|requested|witnessed|issued|assigned|delivered|accompanied|interviewed|assessed|admitted|discharged|operated|taken|owned|lodged|brought) by|"
     rf"on behalf of|forward(?:ed)?(?: (?:this|it|that|them))? to|belongs? to|c/o|attn\.?:?|attention:?|cc:?|fao:?|care of|in the name of|addressed to|spoke (?:to|with)|"
-    rf"escalated to|reports? to|passed (?:it |this )?(?:on )?to) )(?P<x>{_FULL})"
+    rf"escalated to|reports? to|passed (?:it |this )?(?:on )?to) )(?P<x>{_FULL})",
+    "signed written prepared reported reviewed approved handled seen examined treated referred represented filed submitted authored completed requested witnessed issued assigned delivered accompanied interviewed assessed admitted discharged operated taken owned lodged brought "
+    "on_behalf forward belong c/o attn attention cc fao care_of in_the_name addressed spoke escalated report passed",
 )
-_BY_LOWER = re.compile(
+_BY_LOWER = anchored(
     rf"(?i)\b(?:forward(?:ed)?(?: (?:this|it|that|them))? to|belongs? to|signed(?: for)? by|on behalf of|in the name of|spoke (?:to|with)|c/o|attn:?|reach out to|addressed to) "
-    rf"(?P<x>{_ANY_CASE} {_ANY_CASE})"
+    rf"(?P<x>{_ANY_CASE} {_ANY_CASE})",
+    "forward belong signed on_behalf in_the_name spoke c/o attn reach_out addressed",
 )
 _ROLES = (
     r"(?:full |first |last |middle |given |family |sur|maiden |preferred |legal |contact |customer |client |patient |employee |student |account holder |cardholder |card holder |company contact )?names?|"
@@ -65,26 +74,25 @@ _LABEL = re.compile(
     rf"(?P<x>[^\n\t|;:<>\[\]()=]{{2,70}})"
 )
 _STOPS = re.compile(r"[,/(<\[|]| - | – | & | (?:and|y|et|und|og|or|of|from|at|on|for|in|with|who|is|was|has|born|aged|dob|tel|phone|email|date|id|no|age)\b|\.(?: |$)", re.IGNORECASE)
-_SURNAME_FIRST = re.compile(rf"(?<![\w,])(?P<x>{_UP}[^\W\d_]+(?:-{_UP}[^\W\d_]+)?, {_UP}[^\W\d_]+(?: {_UP}\.?)?)(?=[\n;)]|$|, )")
 
 
 def find(reading: Reading) -> Iterator[Hit]:
     text = reading.cased
-    for match in _TITLE.finditer(text):
+    for match in reading.anchored(_TITLE, text):
         yield _hit(text, match, 0.9, "name after a title")
     for pattern, score, rule in (
         (_INTRO, 0.8, "name after a greeting or introduction"),
         (_KIN, 0.85, "name after a relation"),
         (_BY, 0.75, "name after 'signed by' and the like"),
     ):
-        for match in pattern.finditer(text):
+        for match in reading.anchored(pattern, text):
             if hit := _checked(text, match, score, rule):
                 yield hit
     for pattern in (_LOWER_INTRO, _BY_LOWER):
-        for match in pattern.finditer(text):
+        for match in reading.anchored(pattern, text):
             if hit := _lower(match, "name in lower case after words that announce it"):
                 yield hit
-    for match in _LABEL.finditer(text):
+    for match in reading.on_lines(_LABEL, ":=", text):
         yield from _after_label(text, match)
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
-from dpredact.tagging import language
 from dpredact.tagging.patterns import name_phrases
 from dpredact.tagging.patterns.interface import Hit, Reading
-from dpredact.tagging.patterns.tokens import PARTICLES, VERBS, Token, tokenise
+from dpredact.tagging.patterns.tokens import PARTICLES, VERBS, Token, Tokens, kinds_of
 
 _DETERMINERS = frozenset(
     "the a an this that these those each every some any no my your his her its our their another "
@@ -34,29 +34,28 @@ _MONTH_THINGS = frozenset(
 
 def find(reading: Reading) -> Iterator[Hit]:
     yield from name_phrases.find(reading)
-    for start, end in language.paragraphs(reading.cased):
-        part = reading.cased[start:end]
-        code = language.guess(part)
-        for hit in runs(part, english=code in (None, "en")):
-            yield Hit(hit.start + start, hit.end + start, hit.entity, hit.score, hit.rule)
+    words, low = reading.words, 0
+    for _, end, code in reading.paragraphs:
+        high = low
+        while high < len(words) and words[high][0] < end:
+            high += 1
+        yield from runs(Tokens(reading.cased, words[low:high]), english=code in (None, "en"))
+        low = high
 
 
-def runs(text: str, english: bool = True) -> Iterator[Hit]:
+def runs(tokens: Tokens, english: bool = True) -> Iterator[Hit]:
     """Names among the runs of capitalised words of one paragraph."""
-    tokens = tokenise(text)
-    at = 0
-    while at < len(tokens):
-        if "capital" not in tokens[at] or "stop" in tokens[at]:
-            at += 1
+    done = 0
+    for at in tokens.capitals():
+        if at < done or "stop" in tokens[at]:
             continue
-        end = _run(text, tokens, at)
-        yield from _judge(text, tokens, at, end, english)
-        at = max(end, at + 1)
+        done = _run(tokens.text, tokens, at)
+        yield from _judge(tokens.text, tokens, at, done, english)
     if english:
-        yield from _lower_pairs(text, tokens)
+        yield from _lower_pairs(tokens.text, tokens)
 
 
-def _run(text: str, tokens: list[Token], at: int) -> int:
+def _run(text: str, tokens: Tokens, at: int) -> int:
     """Index behind the run of capitalised words (and particles between) that starts at `at`."""
     end = at + 1
     while end < len(tokens):
@@ -79,10 +78,10 @@ def _run(text: str, tokens: list[Token], at: int) -> int:
     return end
 
 
-def _judge(text: str, tokens: list[Token], at: int, end: int, english: bool) -> Iterator[Hit]:
+def _judge(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Iterator[Hit]:
     """Which words of the run are a name. An ordinary word with a capital at the start of a
     sentence ("Ring Perrin …") is left out."""
-    run = tokens[at:end]
+    run = tokens.part(at, end)
     if any("head" in t and "given" not in t for t in run):
         return
     while len(run) > 1 and _ordinary(run[0]):
@@ -101,8 +100,8 @@ def _ordinary(token: Token) -> bool:
     return "given" not in token and bool(token.kinds & {"common", "month", "day", "proper"})
 
 
-def _several(text: str, tokens: list[Token], at: int, end: int, english: bool) -> Hit | None:
-    run = tokens[at:end]
+def _several(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Hit | None:
+    run = tokens.part(at, end)
     named = [t for t in run if t.word not in PARTICLES]
     lead, tail = named[0], named[-1]
     start, stop = run[0].start, run[-1].end
@@ -131,13 +130,13 @@ def _several(text: str, tokens: list[Token], at: int, end: int, english: bool) -
     return None
 
 
-def _determined(text: str, tokens: list[Token], at: int) -> bool:
+def _determined(text: str, tokens: Tokens, at: int) -> bool:
     if at == 0 or text[tokens[at - 1].end : tokens[at].start] != " ":
         return False
     return tokens[at - 1].word.lower() in _DETERMINERS
 
 
-def _single(text: str, tokens: list[Token], at: int, english: bool) -> Hit | None:
+def _single(text: str, tokens: Tokens, at: int, english: bool) -> Hit | None:
     token = tokens[at]
     if len(token.word) < 2 or ("upper" in token and not _spoken(token.word)) or _determined(text, tokens, at):
         return None
@@ -178,7 +177,7 @@ def _unlisted(
 
 
 def _ambiguous(
-    text: str, token: Token, tokens: list[Token], at: int, owner: bool, acts: bool, before: str
+    text: str, token: Token, tokens: Tokens, at: int, owner: bool, acts: bool, before: str
 ) -> Hit | None:
     """A given name that is also an ordinary word or a month: only where it cannot be that."""
     after = tokens[at + 1].word if at + 1 < len(tokens) else ""
@@ -194,7 +193,7 @@ def _ambiguous(
     return None
 
 
-def _titled(text: str, tokens: list[Token], at: int) -> bool:
+def _titled(text: str, tokens: Tokens, at: int) -> bool:
     """Is the line a heading in which ordinary words have capitals?"""
     low = text.rfind("\n", 0, tokens[at].start) + 1
     high = text.find("\n", tokens[at].end)
@@ -207,36 +206,38 @@ def _spoken(word: str) -> bool:
     return len(word) > 3 and any(c in "AEIOUYÄÖÜÅØÆÉ" for c in word)
 
 
-def _lower_pairs(text: str, tokens: list[Token]) -> Iterator[Hit]:
+def _lower_pairs(text: str, tokens: Tokens) -> Iterator[Hit]:
     """Two or three words in lower case that are in no dictionary, in a sentence of words that are."""
-    at = 0
-    while at + 1 < len(tokens):
-        end = at
-        while end < len(tokens) and _strange(tokens[end]) and (
-            end == at or text[tokens[end - 1].end : tokens[end].start] == " "
-        ):
+    done = 0
+    for at in tokens.where({word for word in tokens.lower() if _strange(word)}):
+        if at < done:
+            continue
+        end = at + 1
+        while end < len(tokens) and _strange(tokens[end].word) and text[tokens[end - 1].end : tokens[end].start] == " ":
             end += 1
+        done = end
         if 2 <= end - at <= 3 and _known_around(tokens, at, end):
-            run = tokens[at:end]
+            run = tokens.part(at, end)
             if any(t.kinds & {"given", "surname"} for t in run) or _after_trigger(tokens, at):
                 yield Hit(run[0].start, run[-1].end, "PERSON", 0.65, "name in lower case")
-        at = max(end, at + 1)
 
 
-def _strange(token: Token) -> bool:
+@lru_cache(maxsize=50_000)
+def _strange(word: str) -> bool:
+    """Is this a word in lower case that English does not know?"""
     return (
-        "lower" in token
-        and len(token.word) >= 3
-        and token.word.isalpha()
-        and not token.kinds & {"common", "stop", "proper", "head", "place"}
-        and any(c in "aeiouyäöüåøæé" for c in token.word)
+        len(word) >= 3
+        and word.isalpha()
+        and word.islower()
+        and not kinds_of(word) & {"common", "stop", "proper", "head", "place"}
+        and any(c in "aeiouyäöüåøæé" for c in word)
     )
 
 
-def _known_around(tokens: list[Token], at: int, end: int) -> bool:
-    near = [t for t in tokens[max(0, at - 6) : at] + tokens[end : end + 6]]
+def _known_around(tokens: Tokens, at: int, end: int) -> bool:
+    near = tokens.part(at - 6, at) + tokens.part(end, end + 6)
     return len(near) >= 3 and sum(bool(t.kinds & {"common", "stop"}) for t in near) * 4 >= 3 * len(near)
 
 
-def _after_trigger(tokens: list[Token], at: int) -> bool:
+def _after_trigger(tokens: Tokens, at: int) -> bool:
     return at > 0 and tokens[at - 1].word.lower() in (_TOWARDS | {"is", "name", "patient", "client", "am", "im"})

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from dpredact.errors import PolicyError
+from dpredact.tagging.patterns.anchors import LONG
 from dpredact.tagging.patterns.interface import Hit, Reading
 
 # A run of digits with what people write between them. Letters end it.
@@ -49,7 +50,7 @@ def known_regions(regions: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def find(reading: Reading) -> Iterator[Hit]:
-    for match in _CLUSTER.finditer(reading.text):
+    for match in reading.near(LONG, _CLUSTER):
         start, end = match.span()
         digits = sum(c.isdigit() for c in match[0])
         if digits < 6 or reading.shielded(start, end) or _SSN.fullmatch(match[0]):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from dpredact.tagging import lexicon
+from dpredact.tagging.patterns.anchors import DIGITS, FAR, STREET, anchored
 from dpredact.tagging.patterns.interface import Hit, Reading, hits
 
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'’.-]*"
@@ -31,12 +32,23 @@ _ENGLISH = re.compile(
     rf"(?:(?:{_CAP}|of|the|\d{{1,3}}(?:st|nd|rd|th)) ){{1,4}}?{_STREET}\b\.?(?: (?:[NSEW]{{1,2}}|North|South|East|West)\b\.?)?"
     rf"{_UNIT}?{_TAIL}?"
 )
-_OTHERS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("es", re.compile(rf"(?<![\w])(?:[Cc]alle|C/|Avda?\.?|[Aa]venida|[Pp]laza|Pza\.?|[Pp]aseo|P\.º|Carretera|Ctra\.?|Camino|Ronda|Travesía|Urbanización) ?(?:(?:de|del|la|las|los|el|y) |{_CAP} ?){{1,7}}(?:,? ?(?:n\.?[ºo°]\.? ?)?\d{{1,4}}\b(?: ?[ºª]? ?[A-Z]?\b)?|,? s/n)?(?:,? ?\d{{1,2}}[ºª] ?\w{{0,9}})?(?:,? ?\d{{5}},? {_CAP})?")),
-    ("fr", re.compile(rf"(?<![\w])(?:\d{{1,4}}(?: ?(?:bis|ter|[A-Da-d])\b)?,? ?)?(?:[Rr]ue|[Aa]venue|[Bb]oulevard|[Bb]d|[Pp]lace|[Cc]hemin|[Aa]llée|[Ii]mpasse|[Qq]uai|[Rr]oute|[Cc]ours|[Ss]quare) (?:(?:de|du|des|d'|d’|la|le|les|l'|l’|aux?|à) ?|{_CAP} ?){{1,6}}(?:, ?\d{{5}} {_CAP})?")),
-    ("de", re.compile(rf"(?<![\w])(?:(?:{_CAP}[ -]){{0,3}}{_CAP[:-1]}*(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|steig|chaussee)|(?:{_CAP} )?(?:Straße|Str\.|Weg|Platz|Allee|Gasse)) ?\d{{1,4}} ?[a-z]?\b(?:,? ?\d{{5}} {_CAP}(?: {_CAP})?)?")),
-    ("da", re.compile(rf"(?<![\w])(?:{_CAP} )?[A-ZÆØÅ][\wæøå-]*(?:vej|gade|allé|alle|stræde|plads|vænge|torv|parken|bakken|haven) \d{{1,4}} ?[A-Z]?\b(?:,? \d{{1,2}}\. ?(?:th|tv|mf|sal)\b\.?(?: (?:th|tv|mf)\b)?)?(?:,? \d{{4}} {_CAP}(?: [A-ZÆØÅ])?)?")),
+# Streets of other languages: the language, whether text of an unclear language may be read
+# so too, and whether a number must be there.
+_OTHERS: tuple[tuple[str, bool, bool, re.Pattern[str]], ...] = (
+    ("es", True, False, re.compile(rf"(?<![\w])(?:[Cc]alle|C/|Avda\.?|Avd\.|[Aa]venida|Pza\.?|P\.º|Ctra\.?|Travesía|Urbanización) ?(?:(?:de|del|la|las|los|el|y) |{_CAP} ?){{1,7}}(?:,? ?(?:n\.?[ºo°]\.? ?)?\d{{1,4}}\b(?: ?[ºª]? ?[A-Z]?\b)?|,? s/n)?(?:,? ?\d{{1,2}}[ºª] ?\w{{0,9}})?(?:,? ?\d{{5}},? {_CAP})?")),
+    ("es", False, True, re.compile(rf"(?<![\w])(?:[Pp]laza|[Pp]aseo|[Cc]arretera|[Cc]amino|[Rr]onda) (?:(?:de|del|la|las|los|el|y) |{_CAP} ?){{1,7}},? ?(?:n\.?[ºo°]\.? ?)?\d{{1,4}}\b")),
+    ("fr", True, True, re.compile(rf"(?<![\w])\d{{1,4}},? ?(?:(?:bis|ter|[A-Da-d])\b,? ?)?(?:[Rr]ue|[Aa]venue|[Bb]oulevard|[Bb]d|[Pp]lace|[Cc]hemin|[Aa]llée|[Ii]mpasse|[Qq]uai|[Rr]oute|[Cc]ours) (?:(?:de|du|des|d'|d’|la|le|les|l'|l’|aux?|à) ?|{_CAP} ?){{1,6}}(?:, ?\d{{5}} {_CAP})?")),
+    ("fr", False, False, re.compile(rf"(?<![\w])(?:[Rr]ue|[Bb]oulevard|[Cc]hemin|[Aa]llée|[Ii]mpasse|[Qq]uai) (?:(?:de|du|des|d'|d’|la|le|les|l'|l’|aux?|à) ?|{_CAP} ?){{1,6}}(?:, ?\d{{5}} {_CAP})?")),
+    ("de", True, True, re.compile(rf"(?<![\w])(?:(?:{_CAP}[ -]){{0,3}}[A-ZÄÖÜ][a-zäöüß-]*(?:straße|strasse|str\.|platz|allee|gasse)|(?:{_CAP} )?(?:Straße|Str\.|Platz|Allee|Gasse)) ?\d{{1,4}} ?[a-z]?\b(?:,? ?\d{{5}} {_CAP}(?: {_CAP})?)?")),
+    ("de", False, True, re.compile(r"(?<![\w])[A-ZÄÖÜ][a-zäöüß-]{2,}(?:weg|ring|damm|ufer|steig|hof|chaussee) \d{1,4} ?[a-z]?\b")),
+    ("da", False, True, re.compile(rf"(?<![\w])(?:{_CAP} )?[A-ZÆØÅ][a-zæøå]*(?:vej|gade|allé|alle|stræde|plads|vænge|torv|parken|bakken|haven) \d{{1,4}} ?[A-Z]?\b(?:,? \d{{1,2}}\. ?(?:th|tv|mf|sal)\b\.?(?: (?:th|tv|mf)\b)?)?(?:,? \d{{4}} {_CAP}(?: [A-ZÆØÅ])?)?")),
 )  # fmt: skip
+_STEMS = {
+    "es": ("calle", "c/", "avd", "avenida", "pza", "plaza", "paseo", "carretera", "ctra", "camino", "ronda", "travesia", "urbanizacion"),
+    "fr": ("rue", "avenue", "boulevard", "bd ", "place", "chemin", "allee", "impasse", "quai", "route", "cours"),
+    "de": ("stra", "str.", "platz", "allee", "gasse", "weg", "ring", "damm", "ufer", "steig", "hof", "chaussee"),
+    "da": ("vej", "gade", "all", "stræde", "plads", "vænge", "torv", "parken", "bakken", "haven"),
+}  # fmt: skip
 _BOX = re.compile(r"\b(?:P\. ?O\. ?|PO |Post Office )Box \d{1,6}\b|\b(?:Postfach|Apartado(?: de correos)?|Boîte postale|B\.P\.|Postboks) \d{1,6}\b")
 _ZIP = re.compile(rf"\b(?:{_CAP}(?: {_CAP}){{0,2}},? )?{_STATE},? \d{{5}}(?:-\d{{4}})?\b")
 _POSTCODE = re.compile(rf"(?<![\w-]){_UK_CODE}(?![\w-])")
@@ -50,14 +62,17 @@ _PLACE_LABEL = re.compile(
     r"(?:/[\w ]+)? ?[:=] ?(?P<x>[^\n\t|;,]{2,60})"
 )
 _NAME = rf"(?P<x>(?:(?:St|Mt|Ft|Port|San|Santa|New|Great|Upper|Lower|North|South|East|West|Los|Las|El|La|Le|Bad|Sankt)\.? )?{_CAP}(?:(?:[ -](?:upon|on|of|the|de|la|le|sur|am|an|der|del)[ -]|[ -]){_CAP}){{0,3}})"
-_AFTER = re.compile(
+_AFTER = anchored(
     r"\b(?:grew up (?:in|near|outside)|(?:was |were |is |are )?(?:born|raised|brought up|living|based|resident|residing|resides?|lives?|lived|located|situated|stationed|settled|buried|married|schooled|died|staying|stayed|working|works|worked|dwelling) (?:in|at|near|outside)|"
     r"(?:moved|moving|move|relocated|relocating|emigrated|fled|flew|flying|travel(?:l?ed|ling)?|drove|commutes?|returned|deported|transferred|went|driving|heading) (?:back )?to|"
     r"(?:comes?|came|hails?|moved|arrived|travelled|is|are|am|was|were|originally|native|back) from|native of|resident of|(?:city|town|village|municipality|borough|county|province|parish|hamlet|suburb|district|region|state|port|island) of|"
     r"(?:my|his|her|their|our) (?:home ?town|home city|village|town|city)(?: of|,| is| was)|"
     r"(?:nacid[oa]|residente|domiciliad[oa]|vecin[oa]|natural|vive|vivo|viviendo|afincad[oa]) (?:en|de)|(?:née?|habite|habitant|demeurant|domicilié?e?|réside|vit) (?:à|au|en)|"
     r"(?:geboren|wohnhaft|wohnt|wohne|lebt|lebe|aufgewachsen|ansässig) in|aus|(?:født|bor|boede|bosat|opvokset|boende) i) "
-    + _NAME
+    + _NAME,
+    "grew_up was_ were_ is_ are_ born raised brought_up living based resident residing reside lives lived live_ located situated stationed settled buried married schooled died staying stayed working works worked dwelling "
+    "moved moving move_ relocat emigrated fled flew flying travel drove commute returned deported transferred went driving heading comes come_ came hails hail_ arrived am_ originally native back_from city_of town_of village_of municipality_of borough_of county_of province_of parish_of hamlet_of suburb_of district_of region_of state_of port_of island_of "
+    "my_ his_ her_ their_ our_ nacid residente domiciliad vecin natural vive vivo viviendo afincad ne_ nee_ habit demeurant domicili reside vit_ geboren wohn lebt lebe aufgewachsen ansassig aus_ født bor_ boede bosat opvokset boende",
 )
 _NOT_PLACES = frozenset(
     "january february march april may june july august september october november december monday tuesday "
@@ -68,22 +83,31 @@ _NOT_PLACES = frozenset(
 
 def find(reading: Reading) -> Iterator[Hit]:
     text, cased = reading.text, reading.cased
-    for hit in hits(_ENGLISH, cased, "ADDRESS", 0.85, "street and number"):
-        yield hit
-    for language, pattern in _OTHERS:
-        for hit in hits(pattern, cased, "ADDRESS", 0.75, f"street ({language})"):
-            if any(c.isdigit() for c in text[hit.start : hit.end]) or language in ("es", "fr"):
-                yield _trimmed(text, hit)
-    yield from hits(_BOX, text, "ADDRESS", 0.85, "post box")
-    yield from hits(_ZIP, text, "ADDRESS", 0.8, "state and ZIP code")
-    yield from hits(_POSTCODE, text, "ADDRESS", 0.75, "UK postcode")
-    for hit in hits(_LABELLED, text, "ADDRESS", 0.8, "address after a label"):
+    yield from hits(reading.near(STREET, _ENGLISH, cased), "ADDRESS", 0.85, "street and number")
+    yield from _abroad(reading)
+    yield from hits(reading.near(DIGITS, _BOX), "ADDRESS", 0.85, "post box")
+    yield from hits(reading.near(FAR, _ZIP), "ADDRESS", 0.8, "state and ZIP code")
+    yield from hits(reading.near(DIGITS, _POSTCODE), "ADDRESS", 0.75, "UK postcode")
+    for hit in hits(reading.on_lines(_LABELLED, ":="), "ADDRESS", 0.8, "address after a label"):
         if any(c.isdigit() or c.isupper() for c in text[hit.start : hit.end]):
             yield _trimmed(text, hit)
-    for hit in hits(_PLACE_LABEL, text, "LOCATION", 0.75, "place after a label"):
-        yield _trimmed(text, hit)
+    for hit in hits(reading.on_lines(_PLACE_LABEL, ":="), "LOCATION", 0.75, "place after a label"):
+        if text[hit.start].isupper() or text[hit.start].isdigit():
+            yield _trimmed(text, hit)
     yield from _context(reading)
     yield from _known(reading)
+
+
+def _abroad(reading: Reading) -> Iterator[Hit]:
+    unclear = all(code is None for _, _, code in reading.paragraphs)
+    for language, anyway, number, pattern in _OTHERS:
+        if language not in reading.languages and not (anyway and unclear):
+            continue
+        if not any(stem in reading.flat for stem in _STEMS[language]):
+            continue
+        found = reading.near(STREET, pattern, reading.cased) if number else pattern.finditer(reading.cased)
+        for hit in hits(found, "ADDRESS", 0.75, f"street ({language})"):
+            yield _trimmed(reading.text, hit)
 
 
 def _trimmed(text: str, hit: Hit) -> Hit:
@@ -94,7 +118,7 @@ def _trimmed(text: str, hit: Hit) -> Hit:
 
 
 def _context(reading: Reading) -> Iterator[Hit]:
-    for match in _AFTER.finditer(reading.cased):
+    for match in reading.anchored(_AFTER, reading.cased):
         start, end = match.span("x")
         first = lexicon.plain(re.split(r"[ '’-]", match["x"])[0])
         if first in _NOT_PLACES:
@@ -106,29 +130,32 @@ def _context(reading: Reading) -> Iterator[Hit]:
         yield Hit(start, end, "LOCATION", 0.75, "place after words like 'lives in'")
 
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’.-][^\W\d_]+)*")
-
-
 def _known(reading: Reading) -> Iterator[Hit]:
     """Towns and countries of the list. A word that is also a common word or a person's name
     is left to its context."""
     places, first, last = lexicon.places(), lexicon.first_names(), lexicon.surnames()
-    words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(reading.cased)]
+    words = reading.words
     skip = -1
-    for index, (start, end, word) in enumerate(words):
-        if start < skip or not word[0].isupper() or len(word) < 3:
+    for index, (start, _, word) in enumerate(words):
+        if not word[0].isupper() or start < skip or len(word) < 3:
             continue
-        for size in (4, 3, 2, 1):
-            group = words[index : index + size]
-            if len(group) < size or any(reading.cased[a[1] : b[0]] != " " for a, b in zip(group, group[1:], strict=False)):
-                continue
-            if not group[-1][2][0].isupper():
-                continue
+        for group in _groups(words, index, reading.cased):
             name = lexicon.plain(" ".join(w for _, _, w in group))
             if name not in places:
                 continue
-            if size == 1 and (lexicon.is_common(name) or name in first or name in last):
+            if len(group) == 1 and (lexicon.is_common(name) or name in first or name in last):
                 continue
-            yield Hit(start, group[-1][1], "LOCATION", 0.6, "known place")
             skip = group[-1][1]
+            yield Hit(start, skip, "LOCATION", 0.6, "known place")
             break
+
+
+def _groups(words: list[tuple[int, int, str]], index: int, text: str) -> Iterator[list[tuple[int, int, str]]]:
+    """Up to four words with single blanks between that end in a capitalised one, longest first."""
+    end = index + 1
+    while end < len(words) and end < index + 4 and text[words[end - 1][1] : words[end][0]] == " ":
+        end += 1
+    while end > index:
+        if words[end - 1][2][0].isupper():
+            yield words[index:end]
+        end -= 1

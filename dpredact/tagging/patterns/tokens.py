@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from dpredact.tagging import lexicon
 
-WORD = re.compile(r"[^\W\d_]+(?:['’‑-][^\W\d_]+)*")
-
 PARTICLES = frozenset("de del della di da dos das du van von der den ter ten zu zur bin ibn al el la le y af av e".split())
 MONTHS = frozenset("january february march april may june july august september october november december".split())
 _DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
@@ -63,6 +61,42 @@ class Token:
         return kind in self.kinds
 
 
+class Tokens:
+    """The words of one paragraph, looked up only when somebody asks for one."""
+
+    def __init__(self, text: str, words: list[tuple[int, int, str]]) -> None:
+        self.text = text
+        self._words = words
+        self._made: dict[int, Token] = {}
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def capitals(self) -> list[int]:
+        """Indices of the words with a capital."""
+        return [i for i, (_, _, word) in enumerate(self._words) if word[0].isupper()]
+
+    def lower(self) -> set[str]:
+        """The different words in lower case."""
+        return {word for _, _, word in self._words if word[0].islower()}
+
+    def where(self, words: set[str]) -> list[int]:
+        return [i for i, (_, _, word) in enumerate(self._words) if word in words]
+
+    def __getitem__(self, index: int) -> Token:
+        if index not in self._made:
+            start, end, word = self._words[index]
+            if word.endswith(("'s", "’s")):
+                word, end = word[:-2], end - 2
+            gap = self.text[self._words[index - 1][1] if index else 0 : start]
+            first = not index or (gap not in (" ", "-", "'", "’") and _STARTS.search(gap) is not None)
+            self._made[index] = Token(start, end, word, kinds_of(word), first)
+        return self._made[index]
+
+    def part(self, start: int, end: int) -> list[Token]:
+        return [self[i] for i in range(max(0, start), min(end, len(self)))]
+
+
 @lru_cache(maxsize=50_000)
 def kinds_of(word: str) -> frozenset[str]:
     """given, surname, common, frequent, place, proper, head, month, stop, initial, capital,
@@ -98,18 +132,3 @@ def kinds_of(word: str) -> frozenset[str]:
 
 
 _STARTS = re.compile(r"(?:^|[\n.!?:;\t|•*>“\"(\[-])[\s*_>#“\"'(\[]*(?:\d{1,3}[.)]\s+)?$")
-
-
-def tokenise(text: str) -> list[Token]:
-    out = []
-    for match in WORD.finditer(text):
-        start = match.start()
-        word = match[0]
-        end = match.end()
-        if word.endswith(("'s", "’s")):
-            word, end = word[:-2], end - 2
-        previous = out[-1].end if out else 0
-        gap = text[previous:start]
-        first = not out or _STARTS.search(gap) is not None and gap.strip(" ") not in ("", "-", "'", "’")
-        out.append(Token(start, end, word, kinds_of(word), first))
-    return out

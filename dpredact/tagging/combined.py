@@ -160,13 +160,14 @@ def build(settings: TaggerSettings, policy: Policy | None, everything: bool) -> 
     """See `dpredact.tagging.build`."""
     taggers: list[Tagger] = []
     for name in settings.use:
-        if name not in MODULES:
+        kind, _, folder = name.partition(":")  # gliner:FOLDER, hf:FOLDER
+        if kind not in MODULES:
             raise PolicyError(
-                f"unknown tagger {name!r}",
+                f"unknown tagger {kind!r}",
                 next_step=f"use some of {', '.join(MODULES)}",
                 place="tagger.use",
             )
-        taggers.append(import_module(MODULES[name]).load(settings))
+        taggers.append(import_module(MODULES[kind]).load(settings, *filter(None, [folder])))
     if (owner := wordlist.load(settings)) is not None:
         taggers.append(owner)
 

@@ -154,7 +154,7 @@ def _labels(source: str, found: list[Cell]) -> list[str]:
     first = [source[c.at : c.to] for c in found if c.row == 0]
     if len(first) == len(found) or any(DATA_LIKE.match(cell) for cell in first if cell.strip()):
         return []
-    if any(len(cell) > 80 for cell in first) or len(set(first)) < len(first):
+    if any(len(cell.split()) > 6 or len(cell) > 60 for cell in first) or len(set(first)) < len(first):
         return []
     labels = [label(cell) for cell in first]
     return labels if any(labels) else []

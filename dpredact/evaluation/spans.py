@@ -144,7 +144,7 @@ def read(path: Path, split: str | None = None) -> Iterator[Example]:
     UsageError with the line's number if a line is no JSON, lacks a field, or has a span
     outside its text.
     """
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:

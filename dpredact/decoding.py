@@ -34,12 +34,18 @@ class Support:
     slack: float
     never: frozenset[int] = frozenset()
 
-    def __call__(self, public: torch.Tensor) -> torch.Tensor:
-        """Indices of the supported tokens. (V,) -> (K,), on the device of `public`."""
+    def __call__(
+        self, public: torch.Tensor, barred: frozenset[int] = frozenset()
+    ) -> torch.Tensor:
+        """Indices of the supported tokens. (V,) -> (K,), on the device of `public`.
+
+        barred: further tokens that cannot come now, from policy and drawn tokens only.
+        """
         public = public.float() if public.dtype != torch.float64 else public
         allowed = torch.isfinite(public)
-        if self.never:
-            allowed[torch.tensor(sorted(self.never), device=public.device)] = False
+        if self.never or barred:
+            out = torch.tensor(sorted(self.never | barred), device=public.device)
+            allowed[out] = False
         if self.top_k is not None and self.top_k < public.shape[0]:
             ranked = torch.where(allowed, public, torch.full_like(public, -torch.inf))
             threshold = torch.topk(ranked, self.top_k).values[-1] - self.slack
@@ -171,6 +177,7 @@ class Lane:
     limit: int
     mixer: Mixer
     support: Support
+    no_repeat: int | None = None
     least: int = 0  # tokens drawn before an end token may be: policy and skeleton only
     ids: list[int] = field(default_factory=list, repr=False)
     finished: bool = False  # the model ended the text itself
@@ -185,11 +192,10 @@ class Lane:
 
     def advance(self, logits: torch.Tensor, eos: frozenset[int], draw: Draw) -> int:
         """Draw this lane's next token. logits: (rows of this lane, V)."""
-        early = eos if len(self.ids) < self.least else frozenset()
-        rule = self.support if not early else Support(
-            self.support.top_k, self.support.slack, self.support.never | early
-        )  # fmt: skip
-        tokens = rule(logits[0])  # (K,)
+        barred = eos if len(self.ids) < self.least else frozenset()
+        if self.no_repeat is not None:
+            barred = barred | repeats(self.ids, self.no_repeat)
+        tokens = self.support(logits[0], barred)  # (K,)
         rows = logits[:, tokens].to("cpu", torch.float64)  # (rows, K)
         log_p = self.mixer.step(rows, self.views)  # charged here
         drawn = int(tokens[draw(log_p)])
@@ -199,6 +205,31 @@ class Lane:
         else:
             self.ids.append(drawn)
         return drawn
+
+
+def repeats(ids: Sequence[int], length: int) -> frozenset[int]:
+    """Tokens that would complete a run of `length` drawn tokens that was drawn before."""
+    if len(ids) < length:
+        return frozenset()
+    tail = list(ids[len(ids) - length + 1 :])
+    return frozenset(
+        ids[at + length - 1]
+        for at in range(len(ids) - length + 1)
+        if list(ids[at : at + length - 1]) == tail
+    )
+
+
+def in_batches(lanes: Sequence[Lane], most: int) -> list[list[Lane]]:
+    """Lanes in batches of at most `most` padded tokens (rows × (width + limit)), in order."""
+    batches: list[list[Lane]] = []
+    rows = size = 0
+    for one in lanes:
+        rows, size = rows + len(one.rows), max(size, one.width + one.limit)
+        if not batches or rows * size > most:
+            batches.append([])
+            rows, size = len(one.rows), one.width + one.limit
+        batches[-1].append(one)
+    return batches
 
 
 def decode(

@@ -25,22 +25,19 @@ class Instruction:
     lead: str = ""
 
 
+# Close to what small instruction-tuned models were taught; larger ones follow it as well.
 REWRITE = Instruction(
     system=(
-        "You rewrite documents. You keep every fact, every paragraph and the order of the text, "
-        "and you write nothing but the rewritten document."
+        "You're an AI assistant for text re-writing. Rewrite the input text to make it clearer "
+        "and easier to read while keeping every detail."
     ),
-    before="Rewrite the following document in your own words.\n\nDocument:\n",
-    after="\n\nWrite the complete rewritten document now, without any remark before or after it.",
-    lead="Rewritten document:\n",
+    before="",
+    after="",
 )
 
 PLACEHOLDER_NOTES = {
-    "label": (
-        "\nWords in square brackets such as [PERSON] stand for something that is left out. "
-        "Copy a bracket as it is if you do not know what it stands for."
-    ),
-    "token": "\nUnderscores stand for something that is left out.",
+    "label": " Copy words in square brackets, such as [PERSON], as they are.",
+    "token": " Underscores stand for words that were left out.",
     "surrogate": "",
 }
 
@@ -61,12 +58,11 @@ class Frame:
 
 def frame(model: LanguageModel, instruction: Instruction, placeholder: str) -> Frame:
     """The ids before and after a document for this model and instruction."""
-    before = instruction.before
-    after = instruction.after + PLACEHOLDER_NOTES[placeholder]
-    user = f"{before}{_DOCUMENT}{after}"
-    rendered = open_turn(model, instruction.system, user)
+    system = instruction.system + PLACEHOLDER_NOTES[placeholder]
+    user = f"{instruction.before}{_DOCUMENT}{instruction.after}"
+    rendered = open_turn(model, system, user)
     if rendered is None:  # a model without a chat template
-        rendered = f"{instruction.system}\n\n{user}\n\n"
+        rendered = f"{system}\n\nInput text:\n{user}\n\nRewritten text:\n"
     if rendered.count(_DOCUMENT) != 1:
         raise ModelError(
             "the chat template of this model does not put the user's text in exactly once",

@@ -12,6 +12,8 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import PurePath
 from typing import Any
 
 from dpredact import __version__
@@ -63,7 +65,7 @@ def build(
 ) -> dict[str, Any]:
     """The certificate of `data`, released under `name`. `promise` None: no group had a view."""
     groups = promise.groups if promise is not None else ()
-    delta = f"{policy.delta:.17g}"
+    delta = format(Decimal(repr(policy.delta)), "f")
     predicate: dict[str, Any] = {
         "document": str(uuid.uuid4()),
         "tool": {"name": "dpredact", "version": __version__},
@@ -131,6 +133,8 @@ def public_policy(policy: Policy) -> dict[str, Any]:
     """The policy as JSON values, without the owner's word lists."""
     dump = policy.model_dump(mode="json")
     dump["tagger"].pop("lists", None)
+    if policy.model.startswith(("/", "~", ".", "\\")):  # a folder: its path stays here
+        dump["model"] = PurePath(policy.model).name or "local"
     return dump
 
 

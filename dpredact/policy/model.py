@@ -40,6 +40,10 @@ class Decoding(Strict):
     top_k: Annotated[int, Field(ge=1)] | None = Field(
         50, description="a whole number, 1 or more, or null: tokens kept, by public logits alone"
     )
+    no_repeat: Annotated[int, Field(ge=2)] | None = Field(
+        None, description="a whole number, 2 or more, or null: no run of so many drawn tokens "
+        "comes twice (a rule on drawn tokens alone)"
+    )
     extended: bool = Field(
         True, description="true or false: keep also tokens within a public slack of the k-th"
     )
@@ -91,6 +95,10 @@ class Policy(Strict):
     max_new_tokens: Annotated[int, Field(ge=1)] | Length = Field(
         Length(ratio=1.2, at_most=900),
         description="a whole number, or {ratio, at_most}: T, the most tokens that can be drawn",
+    )
+    chunk_tokens: Annotated[int, Field(ge=16)] | None = Field(
+        None, description="a whole number, 16 or more, or null: write the text in pieces of about "
+        "so many public tokens, cut at paragraphs; small models write better so"
     )
     max_span_tokens: Annotated[int, Field(ge=1)] = Field(
         8, description="a whole number, 1 or more: most tokens of one replacement (spans scope)"

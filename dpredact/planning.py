@@ -1,0 +1,168 @@
+"""What will be written of one document, and what it can cost: skeleton and policy only.
+
+`plan` (the command) prints it without a language model, the pipeline carries it out, and
+both get the same T because both count with the model's tokenizer alone. No torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dpredact import contexts
+from dpredact.documents.interface import Document, Kind
+from dpredact.errors import ModelError, NotCovered
+from dpredact.policy import Length, Policy
+from dpredact.promise import Promise, promise, view_names
+
+SHORTEST = 24  # public tokens; shorter blocks of structured files keep their words
+PUBLIC_CHUNK = 3000  # most public tokens written in one go, window permitting
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One stretch that the model writes in one go."""
+
+    context: contexts.Context
+    length: int  # public tokens
+    limit: int  # this unit's share of T
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Units, labels and promise of one document."""
+
+    units: tuple[Unit, ...]
+    kept: tuple[contexts.Region, ...]  # regions outside the units: replaced by their labels
+    promise: Promise
+
+    @property
+    def tokens(self) -> int:
+        """T: the most tokens that can be drawn."""
+        return sum(u.limit for u in self.units)
+
+
+def plan(
+    document: Document,
+    policy: Policy,
+    regions: Sequence[contexts.Region],
+    encode: Callable[[str], list[int]],
+    vocabulary: int,
+    window: int,
+    frame: int,
+) -> Plan:
+    """Units, T and promise of one document. No model needed: `encode` is its tokenizer.
+
+    window, frame: tokens of the model's window and of the prompt around a unit.
+    """
+    ratio = policy.max_new_tokens.ratio if isinstance(policy.max_new_tokens, Length) else 0.0
+    room = window - frame - policy.view_reserve
+    most = min(PUBLIC_CHUNK, int(room / (1 + ratio)) - 1)
+    if ratio == 0.0:
+        most = min(PUBLIC_CHUNK, room - int(policy.max_new_tokens))  # type: ignore[arg-type]
+    hard = most
+    if policy.chunk_tokens is not None:
+        most = min(most, policy.chunk_tokens)
+    if most < 1:
+        raise ModelError(
+            f"the model's window of {window} tokens leaves no room for a text",
+            next_step="lower max_new_tokens or view_reserve, or use a model with a larger window",
+        )
+    numbering = contexts.Numbering()
+    rough: list[tuple[contexts.Context, int]] = []
+    stretches = _stretches(document)
+    for stretch in stretches:
+        for start, end in _chunks(document, stretch, policy, regions, encode, (most, hard)):
+            context = contexts.build(document.text, regions, policy, start, end, numbering)
+            length = len(context.ids(encode))
+            if len(stretches) > 1 and length < SHORTEST:
+                continue  # a heading or a signature of a structured file
+            rough.append((context, length))
+    limits = share_tokens(policy, [length for _, length in rough])
+    units = tuple(
+        Unit(context, length, limit)
+        for (context, length), limit in zip(rough, limits, strict=True)
+        if limit > 0
+    )
+    inside = [(u.context.start, u.context.end) for u in units]
+    kept = tuple(
+        r for r in regions if not any(a <= r.start and r.end <= b for a, b in inside)
+    )
+    counts = {
+        view: sum(u.limit for u in units if view in u.context.views())
+        for view in view_names(policy)
+    }
+    return Plan(units, kept, promise(policy, counts, vocabulary))
+
+
+def share_tokens(policy: Policy, lengths: Sequence[int]) -> list[int]:
+    """T of each unit, from public lengths: together never more than the policy allows."""
+    rule, total = policy.max_new_tokens, sum(lengths)
+    if total == 0:
+        return [0 for _ in lengths]
+    if isinstance(rule, Length):
+        wished = [math.ceil(rule.ratio * n) for n in lengths]
+        if sum(wished) <= rule.at_most:
+            return wished
+        allowed = rule.at_most
+    else:
+        allowed = rule
+    shares = [allowed * n // total for n in lengths]
+    for i in range(allowed - sum(shares)):  # what rounding left over
+        shares[i % len(shares)] += 1
+    return shares
+
+
+def _stretches(document: Document) -> list[list[int]]:
+    """Runs of prose blocks that are written together, as lists of block numbers."""
+    runs: list[list[int]] = []
+    for number, block in enumerate(document.blocks):
+        if block.kind is not Kind.PROSE or block.start == block.end:
+            continue
+        if (
+            document.flowing
+            and runs
+            and runs[-1][-1] == number - 1
+            and not document.text[document.blocks[number - 1].end : block.start].strip()
+        ):
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs
+
+
+def _chunks(
+    document: Document,
+    run: Sequence[int],
+    policy: Policy,
+    regions: Sequence[contexts.Region],
+    encode: Callable[[str], list[int]],
+    sizes: tuple[int, int],
+) -> list[tuple[int, int]]:
+    """The run cut at block borders into stretches of about `sizes[0]` public tokens.
+
+    A block is never cut; one above `sizes[1]` does not fit the model and is refused.
+    """
+    most, window_most = sizes
+    out: list[tuple[int, int]] = []
+    first = document.blocks[run[0]].start
+    end, used = first, 0
+    for number in run:
+        block = document.blocks[number]
+        part = contexts.build(
+            document.text, regions, policy, block.start, block.end, contexts.Numbering()
+        )
+        length = len(part.ids(encode)) + 2  # the white space between blocks
+        if length > window_most:
+            raise NotCovered(
+                "one paragraph is longer than the model's window",
+                next_step="break the paragraph, or use a model with a larger window",
+                place=f"{document.name}, {block.where}",
+            )
+        if used and used + length > most:
+            out.append((first, end))
+            first, used = block.start, 0
+        end, used = block.end, used + length
+    out.append((first, end))
+    return out

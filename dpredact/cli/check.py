@@ -48,6 +48,7 @@ def command(
 
     Exit 1 if something was found, 3 if a file could not be read. No language model is loaded.
     """
+    from dpredact import policy as policies
     from dpredact.jobs import baseline as baselines
     from dpredact.jobs import checking, run, walking
     from dpredact.jobs.engine import fetch_models
@@ -56,7 +57,8 @@ def command(
         raise UsageError("nothing to check", next_step="name files or folders")
     if baseline is not None and write_baseline is not None:
         raise UsageError("--baseline reads, --write-baseline writes", next_step="use one of them")
-    rules = _policy(policy)
+    policy_file = _policy_file(policy)
+    rules = policies.load(policy_file) if policy_file is not None else None
     known = baselines.read(baseline) if baseline is not None else None
     if write_baseline is not None:
         known = baselines.empty(write_baseline)
@@ -65,9 +67,10 @@ def command(
     gate = checking.Gate(
         rules, max_epsilon, key, certificates_only, known.digest if known is not None else None
     )
+    lists = Path(rules.tagger.lists) if rules is not None and rules.tagger.lists else None
     walk_rules = walking.Rules(
         tuple(include or ()), tuple(exclude or ()), not no_gitignore, hidden=True, certificates=True,
-        avoid=tuple(p for p in (baseline, write_baseline) if p is not None),
+        avoid=tuple(p for p in (policy_file, baseline, write_baseline, lists) if p is not None),
     )  # fmt: skip
     found = _find(paths or [], files_from, nul, walk_rules)
     form = Format.JSON if as_json else form
@@ -98,17 +101,16 @@ def command(
     raise typer.Exit(next((c for c in run.GRAVITY if c in codes), 0))
 
 
-def _policy(given: Path | None) -> Policy | None:
+def _policy_file(given: Path | None) -> Path | None:
     """The policy that holds; None (every core kind) where nobody named one."""
     from dpredact import policy as policies
 
     try:
-        path = policies.find(given)
+        return policies.find(given)
     except PolicyError:
         if given is not None or os.environ.get("DPREDACT_POLICY"):
             raise
         return None
-    return policies.load(path)
 
 
 def _defaults() -> Policy:

@@ -75,7 +75,9 @@ def command(
     from dpredact import policy as policies
     from dpredact.jobs.engine import PipelineFactory, fetch_models
 
-    rules = policies.load(policies.find(policy))
+    policy_file = policies.find(policy)
+    rules = policies.load(policy_file)
+    own = [policy_file, *([Path(rules.tagger.lists)] if rules.tagger.lists else [])]
     signer = _signer(sign)
     if allow_download:
         fetch_models(rules)
@@ -84,7 +86,7 @@ def command(
         if wanted.to_stdout:
             code = _pipe(wanted, factory, signer)
         else:
-            code = _job(wanted, rules, factory, signer, Progress(progress))
+            code = _job(wanted, rules, own, factory, signer, Progress(progress))
     raise typer.Exit(code)
 
 
@@ -156,14 +158,16 @@ class Wanted:
 
 
 def _job(
-    wanted: Wanted, policy: Policy, factory: Factory, signer: Any, progress: Progress
-) -> int:
+    wanted: Wanted, policy: Policy, own: Sequence[Path], factory: Factory, signer: Any,
+    progress: Progress,
+) -> int:  # fmt: skip
+    """own: files that steer the job; in a folder they are not among its documents."""
     from dpredact.jobs import journal, outputs, run
     from dpredact.jobs.jobfile import JobFile
     from dpredact.jobs.report import Report
 
     index, count, part = _shard(wanted.shard)
-    found = _find(wanted)
+    found = _find(wanted, own)
     sources = _narrow(found.sources, index, count)
     folder = wanted.folder
     if folder is None:
@@ -218,14 +222,15 @@ class _Teller:
         self._ended(record)
 
 
-def _find(wanted: Wanted) -> Found:
+def _find(wanted: Wanted, own: Sequence[Path]) -> Found:
     from dpredact.jobs import walking
 
     if wanted.from_stdin:
         data = sys.stdin.buffer.read()
         name = PurePosixPath(PurePosixPath(wanted.stdin_filename).name or "stdin.txt")
         return walking.Found((walking.Source(Path(str(name)), name, data),), (), ())
-    avoid = [p for p in (wanted.folder, wanted.report, wanted.name_map) if p is not None]
+    written = (wanted.folder, wanted.report, wanted.name_map)
+    avoid = [*own, *(p for p in written if p is not None)]
     rules = walking.Rules(wanted.include, wanted.exclude, wanted.gitignore, avoid=tuple(avoid))
     found = walking.walk(wanted.paths, rules)
     if wanted.files_from is not None:

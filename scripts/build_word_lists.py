@@ -19,6 +19,12 @@ import unicodedata
 from pathlib import Path
 
 OUT = Path(__file__).parent.parent / "dpredact" / "tagging" / "words"
+# Names that dictionaries also know as words, which nobody meets outside a dictionary.
+RARE_SENSE = frozenset(
+    "john maria frank peter heather roger terry harry billy randy bonnie bobby victor jimmy tony mike sally tom "
+    "derrick hector glen colleen rick troy patsy lance ken bob patty nick matt noel jasper josh homer warren martin "
+    "emery eddy chad brad dale jay doe marina savannah gale jack timothy barney jerry larry mickey louis jake".split()
+)
 SURNAMES = 25_000  # of the census list, the most frequent
 TOWN = 30_000  # inhabitants
 LOCALES = (
@@ -48,7 +54,7 @@ def common_words(folder: Path) -> list[str]:
     words: set[str] = set()
     for name in ("american-english", "british-english"):
         for word in one(folder, name).read_text("utf-8").split():
-            if word.islower() and word.isalpha():
+            if word.islower() and word.isalpha() and plain(word) not in RARE_SENSE:
                 words.add(plain(word))
     return sorted(words, key=lambda w: (rank.get(w, len(rank)), w))
 

@@ -86,7 +86,7 @@ class Combined:
             reasons += tagging.reasons
             for span in tagging.spans:
                 spans += self._clean(reading, span)[0]
-        merged = self._merge(folded.text, spans)
+        merged = self._merge(reading, spans)
         return Tagging(tuple(_back(folded, s) for s in merged), complete, tuple(reasons))
 
     def explain(self, text: str, offset: int) -> list[Finding]:
@@ -118,13 +118,14 @@ class Combined:
         pieces = merge.split_names(reading.copy, snapped)
         return [merge.without_call(reading.copy, s) for s in pieces], "used"
 
-    def _merge(self, copy: str, spans: list[Span]) -> list[Span]:
+    def _merge(self, reading: _Reading, spans: list[Span]) -> list[Span]:
+        copy = reading.copy
         spans = agree.agree(copy, vetoes.lonely(copy, spans))
         merged = self._permitted(copy, merge.join_names(copy, merge.flatten(copy, spans)))
         if self._propagate and (more := identity.mentions(copy, merged)):
             merged = merge.join_names(copy, merge.flatten(copy, [*merged, *more]))
             merged = self._permitted(copy, merged)
-        titled = [merge.with_title(copy, s) for s in merged]
+        titled = [merge.with_title(reading.cased, s) for s in merged]
         apart = self._owner.apart if self._owner else ()
         return identity.number(copy, merge.flatten(copy, titled), apart)
 

@@ -57,6 +57,6 @@ def is_common(word: str) -> bool:
     if word in words:
         return True
     for end in ("'s", "s", "es", "ed", "ing", "er", "ly"):
-        if word.endswith(end) and word[: -len(end)] in words:
+        if word.endswith(end) and len(word) - len(end) > 3 and word[: -len(end)] in words:
             return True
     return False

@@ -23,7 +23,8 @@ _TITLE = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Professor|Sir|Lady|Lord|Dame|Judge|Justice|Rev|Fr|Sgt|Lt|Capt|Col|Gen|"
     r"Herr|Herrn|Frau|Hr|Fru|Frk|hr|fru|M|MM|Mme|Mlle|Me|Sr|Sra|Srta|Don|Doña|D|Dña|Dra|Señora?|Monsieur|Madame|Maître)\b\.?ª? )+$"
 )
-_NAME_GAP = re.compile(r" |\. ?|-| (?:de|del|de la|de los|da|dos|di|du|van|van der|van den|von|von der|zu|bin|ibn|al|el|la|le|ter|ten|y) ")
+_NAME_GAP = re.compile(r" |-| (?:de|del|de la|de los|da|dos|di|du|van|van der|van den|von|von der|zu|bin|ibn|al|el|la|le|ter|ten|y) ")
+_INITIAL = re.compile(r"\b[^\W\d_]$")
 _TEXTUAL = frozenset({"PERSON", "LOCATION", "ORG", "ADDRESS"})
 
 
@@ -214,7 +215,9 @@ def join_names(text: str, spans: list[Span]) -> list[Span]:
     out: list[Span] = []
     for span in spans:
         if out and out[-1].entity == span.entity == "PERSON":
-            if _NAME_GAP.fullmatch(text, out[-1].end, span.start):
+            if _NAME_GAP.fullmatch(text, out[-1].end, span.start) or (
+                text[out[-1].end : span.start] in (".", ". ") and _INITIAL.search(text[out[-1].start : out[-1].end])
+            ):
                 out[-1] = union(out[-1], span)
                 continue
         out.append(span)

@@ -1,6 +1,6 @@
 """Text in capitals, or without any, in ordinary writing: for those who find names by capitals.
 
-The copy has the same length, so offsets stay. In a paragraph of capitals, words that English
+The copy has the same length, so offsets stay. In a line of capitals, words that English
 writes in lower case become lower case and the others keep one capital: the names stand out.
 In a paragraph without a capital, words that are in no dictionary get one.
 """
@@ -9,42 +9,108 @@ from __future__ import annotations
 
 import re
 
-from dpredact.tagging import lexicon
+from dpredact.tagging import language, lexicon
 
 _LINE = re.compile(r"[^\n]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+# What stands between a house number and a word for a street keeps its capitals.
+_STREET = re.compile(
+    r"(?<=\d )(?:[A-Z.'-]+ ){1,3}(?:ST|STREET|RD|ROAD|AVE|AVENUE|LN|LANE|DR|DRIVE|CT|COURT|BLVD|BOULEVARD|WAY|PL|PLACE|SQ|SQUARE|"
+    r"TERRACE|CLOSE|CRESCENT|PKWY|PARKWAY|HWY|HIGHWAY|ROW|WALK|HILL|GARDENS|GROVE|MEWS|CIRCLE|TRAIL)\b(?:,? (?:APT|SUITE|UNIT|FLAT)\b)?(?:,(?: [A-Z]+){1,3}(?=,? ))?"
+)
+_STATE_CODE = re.compile(r"[A-Z]{2},? \d{5}\b")
 _FEW = 8  # letters: a shorter line is an acronym or a heading
+_KNOWN_SHARE = 0.7  # of a line's words that English must know before the rest become names
+_ALWAYS = frozenset(
+    "mr mrs ms miss dr prof sir herr frau mme mlle sr sra srta hr fru judge january february april june july august "
+    "september october november december monday tuesday wednesday thursday friday saturday sunday st ave rd".split()
+)
 
 
 def recase(text: str) -> str:
-    """A copy of `text`, equally long, in which lines all in capitals read like prose."""
+    """A copy of `text`, equally long, with ordinary capitals."""
     return _LINE.sub(lambda m: _line(m[0]), text)
 
 
 def is_capitals(line: str) -> bool:
+    """Are most letters capitals, and are there enough of them to tell?"""
     letters = [c for c in line if c.isalpha()]
     return len(letters) >= _FEW and sum(c.isupper() for c in letters) >= 0.8 * len(letters)
 
 
 def _line(line: str) -> str:
-    # Cheap test first: most lines have lower-case letters near their start.
-    if len(line) >= _FEW and not line[:60].islower() and line[:40].upper() == line[:40] and is_capitals(line):
-        return _WORD.sub(_prose, line)
-    return line
+    if len(line) < _FEW:
+        return line
+    if line == line.lower():
+        return _raised(line)
+    head = line[:40]  # a line in lower case, as most are, is seen at its head
+    return _lowered(line) if head.upper() == head and is_capitals(line) else line
 
 
-def _prose(match: re.Match[str]) -> str:
-    word = match[0]
-    if not word.isupper():
-        return word
+def _lowered(line: str) -> str:
+    words = list(_WORD.finditer(line))
+    streets = [m.span() for m in _STREET.finditer(line)]
+    out, done = [], 0
+    for index, match in enumerate(words):
+        titled = any(a <= match.start() < b for a, b in streets)
+        new = match[0] if _STATE_CODE.match(line, match.start()) else match[0].title() if titled else _prose(line, words, index)
+        out += [line[done : match.start()], new if len(new) == len(match[0]) else match[0]]
+        done = match.end()
+    return "".join([*out, line[done:]])
+
+
+def _prose(line: str, words: list[re.Match[str]], index: int) -> str:
+    word = words[index][0]
     lower = word.lower()
-    if len(lower) != len(word):
+    if not word.isupper() or len(lower) != len(word):
         return word
     if len(word) == 1:
-        return word if word == "I" else word
-    if lexicon.is_common(lexicon.plain(word)):
-        start = match.start() == 0 or match.string[: match.start()].rstrip()[-1:] in (".", "!", "?")
-        return word[0] + lower[1:] if start else lower
+        return lower if word == "A" and line[words[index].end() :][:1] == " " else word
+    titled = word[0] + lower[1:]
+    plain = lexicon.plain(word)
+    if plain in _ALWAYS or _in_a_name(line, words, index):
+        return titled
+    if lexicon.is_common(plain):
+        before = line[: words[index].start()].rstrip()
+        return titled if not before or before[-1] in ".!?:" else lower
     if len(word) <= 3 and not set(lower) & set("aeiouy"):
         return word
-    return word[0] + lower[1:]
+    return titled
+
+
+def _in_a_name(line: str, words: list[re.Match[str]], index: int) -> bool:
+    """Does the word stand beside another so that both make a name, as in MARK TAYLOR?"""
+    for left, right in ((index - 1, index), (index, index + 1)):
+        if left < 0 or right >= len(words) or line[words[left].end() : words[right].start()] not in (" ", "-"):
+            continue
+        first, last = lexicon.plain(words[left][0]), lexicon.plain(words[right][0])
+        if f"{first} {last}" in lexicon.places():
+            return True
+        if first in lexicon.first_names() and _surname(first, last):
+            return True
+    return False
+
+
+def _surname(first: str, last: str) -> bool:
+    """May `last` be the surname of `first`, which is a given name? One of two ordinary words
+    may be a rare one; beside an unmistakable given name any surname will do."""
+    if len(last) < 3 or (lexicon.is_common(last) and last not in lexicon.surnames()):
+        return False
+    if not lexicon.is_common(first):
+        return True
+    return not _frequent(last) and not (_frequent(first) and lexicon.is_common(last))
+
+
+def _frequent(plain: str) -> bool:
+    return lexicon.common().get(plain, 1 << 30) < 1500
+
+
+def _raised(line: str) -> str:
+    """Capitals for what English does not know, if it knows most of the line."""
+    words = _WORD.findall(line)
+    if len(words) < 4:
+        return line
+    strange = [w for w in words if len(w) > 2 and not lexicon.is_common(lexicon.plain(w))]
+    if not strange or len(strange) > (1 - _KNOWN_SHARE) * len(words) or language.guess(line) not in (None, "en"):
+        return line
+    return _WORD.sub(lambda m: m[0][0].upper() + m[0][1:] if m[0] in strange and len(m[0][0].upper()) == 1 else m[0], line)

@@ -18,9 +18,9 @@ _ANY_CASE = r"[^\W\d_](?:[^\W\d_]|['’.‑-](?=[^\W\d_]))+"
 
 _TITLE = anchored(
     rf"(?<![\w.])(?:(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Professor|Sir|Lady|Lord|Dame|Judge|Justice|Rev|Sgt|Lt|Capt|Cpl|Gen|"
-    rf"Herrn?|Frau|Hr|Fru|Frk|hr|fru|MM|Mme|Mlle|Me|Sra?|Srta|Don|Doña|D|Dña|Dra|Señora?|Monsieur|Madame|Maître|doctora?|señora?|monsieur|madame)"
+    rf"Herrn?|Frau|Hr|Fru|Frk|hr|fru|MM|Mme|Mlle|Sra?|Srta|Don|Doña|D|Dña|Dra|Señora?|Monsieur|Madame|Maître|doctora?|señora?|monsieur|madame)"
     rf"\b\.?ª? ){{1,3}}(?P<x>(?:(?:{_PARTICLE}) )?{_FULL})",
-    "mr mrs ms mx miss dr prof sir lady lord dame judge justice rev sgt lt capt cpl gen herr frau hr fru frk mm mme mlle me sr sra srta don dona d dna dra senor monsieur madame maitre doctor",
+    "mr mrs ms mx miss dr prof sir lady lord dame judge justice rev sgt lt capt cpl gen herr frau hr fru frk mm mme mlle sr sra srta don dona d dna dra senor monsieur madame maitre doctor",
 )
 _INTRO = anchored(
     rf"(?:(?i:\b(?:my name(?:'s|’s| is)|(?:his|her|their|its|whose) names? (?:is|was|are)|name was|the name(?:'s|’s| is)|i go by|call me|known as|"
@@ -70,7 +70,7 @@ _ROLES = (
     r"navn|fornavn|efternavn|læge|afsender|modtager|kontaktperson|kunde|sagsbehandler|underskrift"
 )
 _LABEL = re.compile(
-    rf"(?im)(?:^|(?<=[\t|;,.(\[]))[ *•>_#-]*(?:the |treating |lead |primary |referring |case |site |project |home |legal )?(?P<label>{_ROLES})(?: ?\(s\)| \d)?[*_]*[ ]?[:=][*_]*[ \t]*"
+    rf"(?im)(?:^|(?<=[\t|;,.(\[]))(?:[^\w\n]|_){{0,8}}(?:the |treating |lead |primary |referring |case |site |project |home |legal )?(?P<label>{_ROLES})(?: ?\(s\)| \d)?[*_]*[ ]?[:=][*_]*[ \t]*"
     rf"(?P<x>[^\n\t|;:<>\[\]()=]{{2,70}})"
 )
 _STOPS = re.compile(r"[,/(<\[|]| - | – | & | (?:and|y|et|und|og|or|of|from|at|on|for|in|with|who|is|was|has|born|aged|dob|tel|phone|email|date|id|no|age)\b|\.(?: |$)", re.IGNORECASE)

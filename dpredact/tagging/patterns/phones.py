@@ -12,7 +12,7 @@ from dpredact.tagging.patterns.interface import Hit, Reading
 # A run of digits with what people write between them. Letters end it.
 _CLUSTER = re.compile(
     r"(?<![\w.,/=-])(?:\+|\(|00)?\d(?:[ \u00a0]?[-./()–][ \u00a0]?\(?|[ \n]|\) ?)?(?:\d(?:[ \u00a0]?[-./()–][ \u00a0]?\(?|[ \n]|\) ?)?){4,18}\d"
-    r"(?: ?(?:x|ext\.?|extension|#|poste|Durchwahl|DW|lokal) ?\d{1,6})?(?![\w%]|[.,]\d)"
+    r"(?: ?(?:[xX]|[Ee]xt\.?|EXT\.?|[Ee]xtension|#|poste|Durchwahl|DW|lokal) ?\d{1,6})?(?![\w%]|[.,]\d)"
 )
 _LABEL = re.compile(
     r"(?i)\b(?:tel|telephone|phone|mobile|mob|cell|cellular|fax|whatsapp|call|ring|text|sms|dial|"
@@ -30,7 +30,7 @@ _DATE = re.compile(
 )
 _SSN = re.compile(r"\d{3}-\d{2}-\d{4}")
 # The North American shape, also with area codes that are not in use.
-_NANP = re.compile(r"(?:\+?1[-. ]?)?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?: ?(?:x|ext\.?) ?\d{1,6})?")
+_NANP = re.compile(r"(?:\+?1[-. ]?)?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?: ?(?:[xX]|ext\.?) ?\d{1,6})?")
 _SHORT, _LONG = 7, 15  # digits (E.164 allows 15)
 
 

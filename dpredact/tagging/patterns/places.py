@@ -17,7 +17,7 @@ _STREET = (
     r"Alley|Path|Pike|Throughway|Turnpike|Loop|Plaza|Rise|Quay|Wharf|Green|Park|View|Ridge|Run|Expressway|Freeway|Route|"
     r"Street|Esplanade|Parade|Promenade|Heights|Crossing|Junction|Estate|Causeway|Bypass|Common|Vale|Field|Fields|Manor|Mall)"
 )
-_UNIT = r"(?:,? ?(?:Apt|Apartment|Suite|Ste|Unit|Flat|Floor|Fl|Room|Rm|No)\.? ?#?[\w-]+\b|,? #[\w-]+)"
+_UNIT = r"(?:,? ?(?i:Apt|Apartment|Suite|Ste|Unit|Flat|Floor|Fl|Room|Rm|No)\.? ?#?[\w-]+\b|,? #[\w-]+)"
 _STATE = (
     r"(?:AL|AK|AZ|AR|CA|CO|CT|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|"
     r"OH|OK|OR|PA|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY|DC|PR|AA|AE|AP)"
@@ -29,7 +29,7 @@ _TAIL = (
 )
 _ENGLISH = re.compile(
     rf"(?<![\w.,/])(?:(?:Apt|Apartment|Suite|Unit|Flat)\.? ?#?[\w-]+,? )?{_NO},? (?:[NSEW]{{1,2}}\.? |North |South |East |West )?"
-    rf"(?:(?:{_CAP}|of|the|\d{{1,3}}(?:st|nd|rd|th)) ){{1,4}}?{_STREET}\b\.?(?: (?:[NSEW]{{1,2}}|North|South|East|West)\b\.?)?"
+    rf"(?:(?:{_CAP}|of|the|\d{{1,3}}(?:st|nd|rd|th)) ){{1,4}}?(?:{_STREET}|(?<=[a-z] )(?:street|road|avenue|lane|drive|court|boulevard|square|terrace|crescent|parkway|highway|gardens|grove|mews|hill|close|way|place))\b\.?(?: (?:[NSEW]{{1,2}}|North|South|East|West)\b\.?)?"
     rf"{_UNIT}?{_TAIL}?"
 )
 # Streets of other languages: the language, whether text of an unclear language may be read
@@ -49,15 +49,15 @@ _STEMS = {
     "de": ("stra", "str.", "platz", "allee", "gasse", "weg", "ring", "damm", "ufer", "steig", "hof", "chaussee"),
     "da": ("vej", "gade", "all", "stræde", "plads", "vænge", "torv", "parken", "bakken", "haven"),
 }  # fmt: skip
-_BOX = re.compile(r"\b(?:P\. ?O\. ?|PO |Post Office )Box \d{1,6}\b|\b(?:Postfach|Apartado(?: de correos)?|Boîte postale|B\.P\.|Postboks) \d{1,6}\b")
+_BOX = re.compile(r"\b(?:P\. ?O\. ?|PO |Post Office )(?i:Box) \d{1,6}\b|\b(?:Postfach|Apartado(?: de correos)?|Boîte postale|B\.P\.|Postboks) \d{1,6}\b")
 _ZIP = re.compile(rf"\b(?:{_CAP}(?: {_CAP}){{0,2}},? )?{_STATE},? \d{{5}}(?:-\d{{4}})?\b")
 _POSTCODE = re.compile(rf"(?<![\w-]){_UK_CODE}(?![\w-])")
 _LABELLED = re.compile(
-    r"(?im)(?:^|(?<=[.;,|] )|(?<=\t))(?:[-*•] )?(?:(?:home|postal|mailing|billing|shipping|street|work|current|permanent|delivery|registered) )?"
+    r"(?im)(?:^|(?<=[.;,|] )|(?<=\t))[^\w\n]{0,8}(?:(?:home|postal|mailing|billing|shipping|street|work|current|permanent|delivery|registered) )?"
     r"(?:address|dirección|domicilio|adresse|anschrift|wohnhaft|bopæl)(?: (?:line )?\d)? ?[:=] ?(?P<x>[^\n\t|;]{5,120})"
 )
 _PLACE_LABEL = re.compile(
-    r"(?im)(?:^|(?<=[.;,|] )|(?<=\t))(?:[-*•] )?(?:city|town|village|place of birth|birth ?place|hometown|location|country|county|state|"
+    r"(?im)(?:^|(?<=[.;,|] )|(?<=\t))[^\w\n]{0,8}(?:city|town|village|place of birth|birth ?place|hometown|location|country|county|state|"
     r"localidad|provincia|ciudad|municipio|país|lugar de nacimiento|ville|lieu de naissance|pays|ort|wohnort|geburtsort|land|by|fødested|kommune|zip(?: ?code)?|postcode|postal code|código postal|c\.?p\.?|plz|postnr\.?)"
     r"(?:/[\w ]+)? ?[:=] ?(?P<x>[^\n\t|;,]{2,60})"
 )

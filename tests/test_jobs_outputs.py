@@ -67,6 +67,16 @@ def test_an_output_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
             outputs.in_folder([source(tmp_path / "in/b.txt", place)], tmp_path / "out", {})
 
 
+def test_the_result_of_a_pdf_is_a_text_and_takes_its_name_from_it(tmp_path: Path) -> None:
+    pdf = source(tmp_path / "in/a.PDF", "x/a.PDF")
+    (found,) = outputs.in_folder([pdf], tmp_path / "out", {}).values()
+    assert (found.document, found.name) == (tmp_path / "out/x/a.PDF.txt", "a.PDF")
+    with pytest.raises(UsageError, match="both be written"):
+        outputs.in_folder([pdf, source(tmp_path / "in/b", "x/a.PDF.txt")], tmp_path / "out", {})
+    (found,) = outputs.in_folder([pdf], tmp_path / "out", {"x/a.PDF": "document-1.pdf"}).values()
+    assert (found.document, found.name) == (tmp_path / "out/document-1.pdf.txt", "document-1.pdf")
+
+
 def test_a_pair_stands_after_commit_and_not_before(tmp_path: Path) -> None:
     goal = target(tmp_path / "new")
     pair = outputs.prepare(goal, b"text", b"{}", owner="job")

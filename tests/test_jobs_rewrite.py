@@ -332,3 +332,43 @@ def _nothing_spent_silently(room: Path, said: list[dict[str, Any]]) -> None:
     assert all("counts as spent" in written[n] for n in again if n in written)
     assert not any("counts as spent" in written[n] for n in written if n not in again)
     assert len(again & set(written)) >= len(again) - 20 and again & set(written)
+
+
+# -- kinds of files ---------------------------------------------------------------------
+
+
+def pdf(text: str) -> bytes:
+    """The smallest PDF that shows one line."""
+    stream = f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET".encode()
+    parts = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(stream), stream),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+    ]
+    out, at = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        at.append(len(out))
+        out += b"%d 0 obj\n%b\nendobj\n" % (number, part)
+    table = b"xref\n0 6\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % a for a in at)
+    return out + table + b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % len(out)
+
+
+def test_a_pdf_comes_out_as_text_and_not_in_place(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (room / "in/c.pdf").write_bytes(pdf("Ask brenn@example.com today."))
+    code, out, _ = rewrite(capsys, "in", "-o", "out", "--json")
+    assert code == 0 and {x["output"] for x in lines(out)} == {"out/a.txt", "out/c.pdf.txt", "out/sub/b.md"}
+    assert "Ask [other] today." in (room / "out/c.pdf.txt").read_text() and holds(room / "out/c.pdf.txt")
+    assert json.loads((room / "out/c.pdf.txt.cert.json").read_text())["subject"][0]["name"] == "c.pdf.txt"
+    code, out, _ = rewrite(capsys, "in", "--in-place", "--json")
+    assert code == 3 and [x["status"] for x in lines(out)] == ["written", "refused", "written"]
+
+
+def test_content_of_another_kind_than_the_name_says_is_refused(
+    room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (room / "in/c.txt").write_bytes(pdf("Ask brenn@example.com today."))
+    code, out, _ = rewrite(capsys, "in/c.txt", "-o", "out", "--json")
+    assert code == 3 and lines(out)[0]["status"] == "refused" and not (room / "out/c.txt").exists()

@@ -121,6 +121,10 @@ class Wanted:
         return STDIN in self.paths
 
     @property
+    def stdin_name(self) -> str:
+        return PurePosixPath(self.stdin_filename.replace("\\", "/")).name or "stdin.txt"
+
+    @property
     def to_stdout(self) -> bool:
         return self.from_stdin and self.output_dir is None
 
@@ -227,7 +231,7 @@ def _find(wanted: Wanted, own: Sequence[Path]) -> Found:
 
     if wanted.from_stdin:
         data = sys.stdin.buffer.read()
-        name = PurePosixPath(PurePosixPath(wanted.stdin_filename).name or "stdin.txt")
+        name = PurePosixPath(wanted.stdin_name)
         return walking.Found((walking.Source(Path(str(name)), name, data),), (), ())
     written = (wanted.folder, wanted.report, wanted.name_map)
     avoid = [*own, *(p for p in written if p is not None)]
@@ -315,12 +319,12 @@ def _pipe(wanted: Wanted, factory: Factory, signer: Any) -> int:
 
     data = sys.stdin.buffer.read()
     report = Report(wanted.report, []) if wanted.report else None
-    result: Result = engine.run(factory(), data, wanted.stdin_filename, lambda n: None)
+    result: Result = engine.run(factory(), data, wanted.stdin_name, lambda n: None)
     if report is not None and result.report is not None:
-        report.add(wanted.stdin_filename, result.report)
+        report.add(wanted.stdin_name, result.report)
         report.close()
     if result.status not in ("written", "copied"):
-        typer.echo(f"{wanted.stdin_filename}: {result.status}: {result.reason}", err=True)
+        typer.echo(f"{wanted.stdin_name}: {result.status}: {result.reason}", err=True)
         if result.next_step:
             typer.echo(f"  next: {result.next_step}", err=True)
         return result.code

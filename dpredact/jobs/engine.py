@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from dpredact.errors import DpredactError
+from dpredact.errors import DocumentError, DpredactError
+from dpredact.jobs.outputs import written_name
 from dpredact.policy import Policy
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -80,6 +81,11 @@ class PipelineEngine:
         settings = self._settings
         report: dict[str, Any] | None = {} if settings.report else None
         document = documents.read(data, name)
+        if document.output_name != written_name(name):
+            raise DocumentError(
+                "the file is of another kind than its name says",
+                next_step="give it the ending that fits its content",
+            )
         release = pipeline.rewrite(
             document,
             settings.policy,

@@ -37,14 +37,12 @@ class WriteFailed(DpredactError):
 
 @dataclass(frozen=True)
 class Target:
-    """The two files of one result. `name` is what the certificate calls the document."""
+    """The two files of one result. `name`: what the input is called while it is read; its
+    ending tells the format, and messages and certificate derive from it."""
 
     document: Path
     certificate: Path
-
-    @property
-    def name(self) -> str:
-        return self.document.name
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +60,11 @@ def certificate_path(document: Path) -> Path:
     return document.with_name(document.name + CERTIFICATE_SUFFIX)
 
 
+def written_name(name: str) -> str:
+    """What the result of a file is called: PDFs are only read, and come out as text."""
+    return f"{name}.txt" if name.lower().endswith(".pdf") else name
+
+
 def certificate_bytes(certificate: object) -> bytes:
     return (json.dumps(certificate, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
 
@@ -77,8 +80,9 @@ def in_folder(sources: Sequence[Source], folder: Path, names: dict[str, str]) ->
     """
     out: dict[Source, Target] = {}
     for source in sources:
-        document = folder / PurePosixPath(names.get(str(source.place), str(source.place)))
-        out[source] = Target(document, certificate_path(document))
+        place = PurePosixPath(names.get(str(source.place), str(source.place)))
+        document = folder / place.with_name(written_name(place.name))
+        out[source] = Target(document, certificate_path(document), place.name)
     _refuse_collisions(out)
     _refuse_inputs(out)
     _refuse_escapes(out, folder)
@@ -87,7 +91,7 @@ def in_folder(sources: Sequence[Source], folder: Path, names: dict[str, str]) ->
 
 def in_place(sources: Iterable[Source]) -> dict[Source, Target]:
     """Each source is its own target. Raises UsageError if a certificate would replace an input."""
-    out = {s: Target(s.path, certificate_path(s.path)) for s in sources}
+    out = {s: Target(s.path, certificate_path(s.path), s.path.name) for s in sources}
     _refuse_collisions(out)
     return out
 

@@ -143,6 +143,10 @@ class _Work:
         place = self.job.place(target)
         entry = self.journal.entry(label.key, place)
         options = self.job.options
+        if options.in_place and outputs.written_name(target.name) != target.name:
+            raise NotCovered(
+                "this format can be read and not written, so not in place", next_step="use -o DIR"
+            )
         if options.in_place and not options.again and _released(data, target):
             raise _Settled(self.record(source, reason="it carries a valid certificate already"))
         if entry.released(target) and not options.again:

@@ -13,6 +13,7 @@ import pytest
 OFFLINE = Path(__file__).parent / "offline"
 _log = Path(tempfile.mkdtemp(prefix="dpredact-tests-")) / "network.log"
 os.environ["DPREDACT_TEST_NETWORK_LOG"] = str(_log)
+os.environ["DPREDACT_STATE"] = str(_log.parent / "state")  # never the state of who runs this
 os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(OFFLINE), *filter(None, [os.environ.get("PYTHONPATH")])]
 )

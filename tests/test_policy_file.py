@@ -284,9 +284,11 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
 def test_word_lists_keep_every_word_as_written(tmp_path: Path) -> None:
     """Null, No and 007 are names and numbers that people have."""
     file = tmp_path / "lists.yaml"
-    file.write_text("deny: [No, Null, 007, 1e5, 2024-01-31, yes, ~, 'x y']\nNo:\n  - on\n")
+    file.write_text(
+        "deny: [No, Null, 007, 1e5, 2024-01-31, yes, ~, 'x y', 'true', True, true]\nNo:\n  - on\n"
+    )
     assert read_yaml(file) == {
-        "deny": ["No", "Null", "007", "1e5", "2024-01-31", "yes", "~", "x y"],
+        "deny": ["No", "Null", "007", "1e5", "2024-01-31", "yes", "~", "x y", "true", "True", True],
         "No": ["on"],
     }
 

@@ -142,10 +142,11 @@ def check_file(path: str | os.PathLike[str]) -> tuple[Policy | None, list[Policy
 
 
 def read_yaml(path: str | os.PathLike[str]) -> Any:
-    """A word list: mappings, lists and text only. Every scalar comes as it is written.
+    """A word list: mappings, lists, and scalars as they are written.
 
     `No`, `Null`, `007` and `2024-01-31` are words here, so no name turns into a boolean, a
-    nothing or a number. None stands for an empty file only. The content is private:
+    nothing or a number; only a plain `true` or `false` is a boolean. None stands for an
+    empty file only. The content is private:
     errors (PolicyError, place = file:line:column) never repeat any of it.
     """
     path = Path(path)
@@ -315,9 +316,9 @@ def _typed(value: str, plain: bool, fail: Callable[[str], NoReturn]) -> Any:
     return math.nan if value.lower() == ".nan" else value
 
 
-def _verbatim(value: str, plain: bool, fail: Callable[[str], NoReturn]) -> str:
+def _verbatim(value: str, plain: bool, fail: Callable[[str], NoReturn]) -> str | bool:
     """A word list's scalar: the words as they stand."""
-    return value
+    return value == "true" if plain and value in ("true", "false") else value
 
 
 # -- places and files -------------------------------------------------------------------

@@ -9,6 +9,7 @@ import re
 
 from dpredact.tagging import lexicon
 from dpredact.tagging.interface import Span
+from dpredact.tagging.patterns.tokens import VERBS
 
 _NUMBER_WORD = re.compile(
     r"(?i)\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thir\w+|four\w+|fif\w+|six\w+|"
@@ -29,6 +30,8 @@ _DETERMINED = re.compile(
     r"one|two|three|four|five|six|seven|eight|nine|ten|\d+|new|old|another|both)) $"
 )
 _STREET_WORD = re.compile(r"[^\W\d_]{3,}")
+_NO_NAME = VERBS - {"will", "can"}
+_STARTS = re.compile(r"(?:^|[\n.!?:;\t\"“(])\s*$")
 _LOWER_NOUN = re.compile(r" [a-zß-öø-ÿ]{3,}")
 
 
@@ -92,6 +95,8 @@ def _person(text: str, span: Span, words: str) -> str | None:
     pieces = [lexicon.plain(w) for w in re.findall(r"[^\W\d_]+", words)]
     if all(w.islower() for w in re.findall(r"[^\W\d_]+", words)) and all(lexicon.is_common(p) for p in pieces):
         return "ordinary words"
+    if len(pieces) == 1 and pieces[0] in _NO_NAME and _STARTS.search(text[max(0, span.start - 12) : span.start]):
+        return "a verb at the start of a sentence"
     if _DETERMINED.search(text[max(0, span.start - 12) : span.start]) and len(pieces) == 1 and lexicon.is_common(pieces[0]):
         return "a thing with an article"
     return None

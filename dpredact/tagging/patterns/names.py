@@ -97,7 +97,9 @@ def _judge(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Itera
 
 
 def _ordinary(token: Token) -> bool:
-    return "given" not in token and bool(token.kinds & {"common", "month", "day", "proper"})
+    if "given" in token or ("rare" in token and "surname" not in token):
+        return False
+    return bool(token.kinds & {"common", "month", "day", "proper"})
 
 
 def _several(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Hit | None:
@@ -124,10 +126,17 @@ def _several(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Hit
         return Hit(start, stop, "PERSON", 0.7, "unknown word and surname")
     if "surname" in lead and "given" in tail and "common" not in lead:
         return Hit(start, stop, "PERSON", 0.7, "surname and given name")
-    if english and all(t.kinds & {"unknown", "surname", "given", "initial"} and "common" not in t for t in named):
+    if english and all(_nameable(t) for t in named) and any("unknown" in t or "surname" in t for t in named):
         if not _determined(text, tokens, at):
             return Hit(start, stop, "PERSON", 0.6, "capitalised words that are in no dictionary")
     return None
+
+
+def _nameable(token: Token) -> bool:
+    """In no dictionary, or only in the corner of one (Jonquil, Kestrel)."""
+    if "common" in token:
+        return "rare" in token
+    return bool(token.kinds & {"unknown", "surname", "given", "initial"})
 
 
 def _determined(text: str, tokens: Tokens, at: int) -> bool:

@@ -99,7 +99,7 @@ class Tokens:
 
 @lru_cache(maxsize=50_000)
 def kinds_of(word: str) -> frozenset[str]:
-    """given, surname, common, frequent, place, proper, head, month, stop, initial, capital,
+    """given, surname, common, frequent, rare, place, proper, head, month, stop, initial, capital,
     lower, upper, unknown (in no list) of a word as written."""
     plain = lexicon.plain(word)
     parts = re.split(r"['’‑-]", plain) if not plain.isalpha() else [plain]
@@ -108,7 +108,7 @@ def kinds_of(word: str) -> frozenset[str]:
     if rank is None and lexicon.is_common(plain):
         rank = 10_000
     if rank is not None:
-        kinds |= {"common"} | ({"frequent"} if rank < 1500 else set())
+        kinds |= {"common"} | ({"frequent"} if rank < 1500 else {"rare"} if rank > 12_000 else set())
     if plain in lexicon.first_names() or (len(parts) == 2 and parts[0] in lexicon.first_names()):
         kinds.add("given")
     if plain in lexicon.surnames() or any(p in lexicon.surnames() and len(p) > 2 for p in parts[1:]):

@@ -29,7 +29,8 @@ _TAIL = (
 )
 _ENGLISH = re.compile(
     rf"(?<![\w.,/])(?:(?:Apt|Apartment|Suite|Unit|Flat)\.? ?#?[\w-]+,? )?{_NO},? (?:[NSEW]{{1,2}}\.? |North |South |East |West )?"
-    rf"(?:(?:{_CAP}|of|the|\d{{1,3}}(?:st|nd|rd|th)) ){{1,4}}?(?:{_STREET}|(?<=[a-z] )(?:street|road|avenue|lane|drive|court|boulevard|square|terrace|crescent|parkway|highway|gardens|grove|mews|hill|close|way|place))\b\.?(?: (?:[NSEW]{{1,2}}|North|South|East|West)\b\.?)?"
+    # The first word is a name: "34 of the Rules of Court" is no address.
+    rf"(?:{_CAP}|\d{{1,3}}(?:st|nd|rd|th)) (?:(?:{_CAP}|of|the|\d{{1,3}}(?:st|nd|rd|th)) ){{0,3}}?(?:{_STREET}|(?<=[a-z] )(?:street|road|avenue|lane|drive|court|boulevard|square|terrace|crescent|parkway|highway|gardens|grove|mews|hill|close|way|place))\b\.?(?: (?:[NSEW]{{1,2}}|North|South|East|West)\b\.?)?"
     rf"{_UNIT}?{_TAIL}?"
 )
 # Streets of other languages: the language, whether text of an unclear language may be read

@@ -1,0 +1,229 @@
+"""The tagger that dpredact trains itself: which words would have to be masked.
+
+Rampart's lower layers read the text (`onnx_ner.Encoder`); the layers on top were trained
+by `scripts/train_tagger.py` on annotated documents, see model/README.md. Their weights are
+package data; they run in numpy, in float32, with one fixed order of operations.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpredact.errors import ModelError
+from dpredact.tagging import language, onnx_ner, windows
+from dpredact.tagging.interface import Span, Tagging
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpredact.policy import TaggerSettings
+
+MODEL = Path(__file__).parent / "model"
+SHAPES = (6, 3, 9, 4)  # how many values each column of `shapes` can take
+_HEADS = 12  # of Rampart's attention
+_EPSILON = 1e-12
+_TIED_ONLY = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "DATE", "TIME", "AGE"})
+
+
+class Head:
+    """Transformer layers on top of Rampart's lower ones, and the classes they tell apart.
+
+    weights: arrays by name, as `scripts/train_tagger.py` writes them.
+    classes: class 0 is "need not be masked", the others are entities.
+    """
+
+    def __init__(self, weights: Mapping[str, np.ndarray], classes: Sequence[str]) -> None:
+        self.classes = tuple(classes)
+        self._layers = sum(name.endswith(".query.bias") for name in weights)
+        self._weights = {name: _plain(weights, name) for name in _names(weights)}
+
+    def probabilities(self, hidden: np.ndarray, marks: np.ndarray) -> np.ndarray:
+        """(t, width) of the tapped layer and (t, 4) shapes -> (t, classes)."""
+        import numpy as np
+
+        w = self._weights
+        x = hidden + sum(w[f"shape.{i}"][marks[:, i]] for i in range(len(SHAPES)))
+        for layer in range(self._layers):
+            x = self._layer(x, f"layer.{layer}")
+        logits = self._linear(x, "out")
+        logits = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return logits / logits.sum(axis=1, keepdims=True)
+
+    def _layer(self, x: np.ndarray, name: str) -> np.ndarray:
+        """One post-norm BERT layer."""
+        import numpy as np
+
+        t, width = x.shape
+        depth = width // _HEADS
+        query, key, value = (
+            self._linear(x, f"{name}.{part}").reshape(t, _HEADS, depth).transpose(1, 0, 2)
+            for part in ("query", "key", "value")
+        )
+        scores = query @ key.transpose(0, 2, 1) / np.float32(math.sqrt(depth))
+        scores = np.exp(scores - scores.max(axis=2, keepdims=True))
+        scores /= scores.sum(axis=2, keepdims=True)
+        seen = (scores @ value).transpose(1, 0, 2).reshape(t, width)
+        x = self._norm(x + self._linear(seen, f"{name}.output"), f"{name}.norm1")
+        inner = self._linear(x, f"{name}.up")
+        # GELU in the tanh form, as in training.
+        inner *= 0.5 * (1 + np.tanh(0.7978845608 * (inner + 0.044715 * inner * inner * inner)))
+        return self._norm(x + self._linear(inner, f"{name}.down"), f"{name}.norm2")
+
+    def _linear(self, x: np.ndarray, name: str) -> np.ndarray:
+        return x @ self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+
+    def _norm(self, x: np.ndarray, name: str) -> np.ndarray:
+        import numpy as np
+
+        x = x - x.mean(axis=1, keepdims=True)
+        x /= np.sqrt((x * x).mean(axis=1, keepdims=True) + _EPSILON)
+        return x * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+
+
+def _names(weights: Mapping[str, np.ndarray]) -> list[str]:
+    return [name for name in weights if not name.endswith(".scale")]
+
+
+def _plain(weights: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    """float32; matrices are stored as int8, (out, in), with one scale per output row."""
+    import numpy as np
+
+    value = weights[name]
+    if value.dtype == np.int8:
+        scale = weights[f"{name}.scale"].astype(np.float32)
+        return np.ascontiguousarray((value.astype(np.float32) * scale[:, None]).T)
+    return value.astype(np.float32)
+
+
+class TrainedTagger:
+    """A `Tagger` that says of each word whether it would have to be masked, and as what.
+
+    threshold: the least probability of "must be masked"; the entity is the likeliest one.
+    """
+
+    name = "trained"
+
+    def __init__(
+        self, encoder: onnx_ner.Encoder, head: Head, threshold: float, *, languages: str = "en"
+    ) -> None:
+        self._languages = languages
+        self._encoder = encoder
+        self._head = head
+        self._threshold = threshold
+
+    def tag(self, text: str) -> Tagging:
+        """Spans in offsets of `text`. Never raises because of the text."""
+        found: list[Span] = []
+        for window in windows.cut(text, onnx_ner.CHUNK, 1_000):
+            found += self._read(text[window.start : window.end], window.start)
+        pieces = (piece for span in found for piece in windows.by_line(text, span))
+        reasons = language.gaps(text, self._languages)
+        return Tagging(tuple(windows.join(pieces)), not reasons, reasons)
+
+    def _read(self, part: str, offset: int) -> Iterator[Span]:
+        for start, end, entity, score in self.words(part):
+            yield Span(start + offset, end + offset, entity, score, (self.name,))
+
+    def words(self, text: str) -> Iterator[tuple[int, int, str, float]]:
+        """(start, end, entity, score) of runs of words of one entity that must be masked."""
+        reading = self._encoder.read(text)
+        table = self.probabilities(text, reading)
+        masked = 1.0 - table[:, 0]
+        current: list[Any] | None = None
+        for start, end, first, last in whole_words(text, reading):
+            score = rescaled(float(masked[first:last].max()), self._threshold)
+            if score < 0.5:
+                continue
+            entity = self._head.classes[1 + int(table[first:last, 1:].sum(axis=0).argmax())]
+            if current and current[2] == entity and close(text[current[1] : start], entity):
+                current[1], current[3] = end, max(current[3], score)
+                continue
+            if current:
+                yield tuple(current)
+            current = [start, end, entity, score]
+        if current:
+            yield tuple(current)
+
+    def probabilities(self, text: str, reading: onnx_ner.Reading) -> np.ndarray:
+        """(tokens, classes), each token from the window where it is farthest from a border."""
+        import numpy as np
+
+        marks = shapes(text, reading.start, reading.end)
+        edge = np.zeros((1, marks.shape[1]), dtype=np.int64)
+        out = np.zeros((len(marks), len(self._head.classes)), dtype=np.float32)
+        for (low, high, own, end), hidden in zip(reading.windows, reading.hidden, strict=True):
+            here = np.concatenate([edge, marks[low:high], edge])
+            out[own:end] = self._head.probabilities(hidden, here)[1 + own - low : 1 + end - low]
+        return out
+
+
+def rescaled(probability: float, threshold: float) -> float:
+    """A score in which the threshold is 0.5, so that it compares with other taggers' scores.
+
+    Missing a name costs more than masking a word too many, so the threshold lies far below
+    one half. Piecewise linear: 0 -> 0, threshold -> 0.5, 1 -> 1.
+    """
+    if probability < threshold:
+        return 0.5 * probability / threshold
+    return 0.5 + 0.5 * (probability - threshold) / (1 - threshold)
+
+
+def whole_words(text: str, reading: onnx_ner.Reading) -> Iterator[tuple[int, int, int, int]]:
+    """(start, end, first token, end token) of each word: letters and digits without a gap."""
+    word: list[int] | None = None
+    for token, (start, end) in enumerate(
+        zip(reading.start.tolist(), reading.end.tolist(), strict=True)
+    ):
+        if start == end or not any(c.isalnum() for c in text[start:end]):
+            continue
+        if word and start <= word[1]:
+            word[1], word[3] = max(end, word[1]), token + 1
+            continue
+        if word:
+            yield tuple(word)
+        word = [start, end, token, token + 1]
+    if word:
+        yield tuple(word)
+
+
+def close(between: str, entity: str) -> bool:
+    """May words with this between them be one mention of `entity`?
+
+    Names of people are joined over a blank, a hyphen or an initial's full stop; everything
+    else also over commas, quotes and brackets ("205,000 liras (TRL", "Court (First Section").
+    """
+    if len(between) > 3 or "\n" in between or any(c.isalnum() for c in between):
+        return False
+    if entity in _TIED_ONLY:
+        return between.strip(" ") in ("", ".", "-", "'", "’", "‑")
+    return not any(c in ";|\t" for c in between) and not between.startswith(". ")
+
+
+def load_head(folder: Path = MODEL) -> tuple[Head, dict[str, Any]]:
+    """The trained layers in `folder`, and what head.json says of them.
+
+    ModelError if they are missing or damaged: the package is not whole.
+    """
+    import numpy as np
+
+    try:
+        facts = json.loads((folder / "head.json").read_text(encoding="utf-8"))
+        with np.load(folder / "head.npz", allow_pickle=False) as file:
+            return Head(dict(file), facts["classes"]), facts
+    except (OSError, ValueError, KeyError) as damage:
+        raise ModelError(
+            f"the trained tagger cannot be read ({type(damage).__name__})",
+            next_step="install dpredact again, or train it with `make train-tagger`",
+            place=folder.name,
+        ) from None
+
+
+def load(settings: TaggerSettings) -> TrainedTagger:
+    """The trained layers from the package on Rampart from the catalog; no download here."""
+    head, facts = load_head()
+    encoder = onnx_ner.rampart(facts["tap"])
+    return TrainedTagger(encoder, head, facts["threshold"], languages=settings.language)

@@ -1,0 +1,227 @@
+"""Trains the tagger that ships with dpredact: `make train-tagger DATA=folder/of/corpora`.
+
+Needs the extra `train` (torch, onnx) and Rampart in the cache. Takes about half an hour on
+one core. Writes head.npz and head.json into --out; README.md beside them is the model card.
+
+The target is the decision to mask: in TAB the DIRECT and QUASI mentions, in the other
+corpora every annotated one. The threshold is the one that covers most of TAB's dev
+mentions while the share of right characters stays at --precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import tagger_corpora as corpora
+import tagger_net
+from dpredact.lm import catalog
+from dpredact.tagging import onnx_ner, trained
+
+TRAIN = ("tab", "gum", "contextual", "presidio")
+SHIFTED = ("tab", "gum")  # long documents are seen twice, cut into windows at other places
+BATCH_TOKENS = 3_000
+FIRST = 2  # the first of Rampart's six layers that is trained on; the tap lies below it
+
+
+class Row(NamedTuple):
+    """One window: (t, width) hidden, (t, 4) shapes, (t,) classes, -100 where none counts."""
+
+    hidden: np.ndarray
+    marks: np.ndarray
+    classes: np.ndarray
+
+
+def targets(document: corpora.Document, reading: onnx_ner.Reading) -> np.ndarray:
+    """(tokens,) class of each token: that of the first masked character in it."""
+    of_character = np.zeros(len(document.text) + 1, dtype=np.int64)
+    for start, end, entity in document.spans:
+        of_character[start:end] = corpora.CLASSES.index(entity)
+    out = np.zeros(len(reading.start), dtype=np.int64)
+    for token, (start, end) in enumerate(zip(reading.start, reading.end, strict=True)):
+        inside = of_character[start:end]
+        out[token] = inside[inside > 0][0] if inside.any() else 0
+    return out
+
+
+def rows(encoder: onnx_ner.Encoder, document: corpora.Document, shift: int) -> Iterator[Row]:
+    """The windows of one document; with `shift`, cut so many characters further on.
+
+    The text in front of the cut becomes a document of its own, so nothing is left out.
+    """
+    for low, high in ((0, shift), (shift, len(document.text))) if shift else ((0, None),):
+        text = document.text[low:high]
+        part = corpora.Document(
+            document.corpus, document.split, text,
+            tuple((max(0, s - low), e - low, c) for s, e, c in document.spans if e > low), (),
+        )  # fmt: skip
+        reading = encoder.read(text)
+        marks = trained.shapes(text, reading.start, reading.end)
+        classes = targets(part, reading)
+        edge = np.zeros((1, marks.shape[1]), dtype=np.int64)
+        none = np.array([-100])
+        for (start, end, _, _), hidden in zip(reading.windows, reading.hidden, strict=True):
+            yield Row(
+                hidden.astype(np.float16),
+                np.concatenate([edge, marks[start:end], edge]).astype(np.int8),
+                np.concatenate([none, classes[start:end], none]),
+            )
+
+
+def batches(data: list[Row]) -> Iterator[list[Row]]:
+    """Rows of similar length together, about BATCH_TOKENS a batch, in random order."""
+    random.shuffle(data)
+    out: list[list[Row]] = []
+    for at in range(0, len(data), 512):
+        batch: list[Row] = []
+        for row in sorted(data[at : at + 512], key=lambda r: len(r.classes)):
+            batch.append(row)
+            if len(batch) * len(row.classes) >= BATCH_TOKENS:
+                out.append(batch)
+                batch = []
+        if batch:
+            out.append(batch)
+    random.shuffle(out)
+    yield from out
+
+
+def recased(row: Row) -> Row:
+    """Now and then a window without capitals, or all in capitals: names are names there too."""
+    chance = random.random()
+    if chance > 0.15:
+        return row
+    marks = row.marks.copy()
+    letters = marks[:, 0] <= 3
+    marks[letters, 0] = 0 if chance < 0.1 else 2
+    return row._replace(marks=marks)
+
+
+def stack(batch: list[Row]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """hidden, shapes, seen, classes, padded to the longest row."""
+    t, width = max(len(r.classes) for r in batch), batch[0].hidden.shape[1]
+    hidden = torch.zeros(len(batch), t, width)
+    marks = torch.zeros(len(batch), t, batch[0].marks.shape[1], dtype=torch.long)
+    seen = torch.zeros(len(batch), t, dtype=torch.bool)
+    classes = torch.full((len(batch), t), -100)
+    for i, row in enumerate(batch):
+        n = len(row.classes)
+        hidden[i, :n] = torch.from_numpy(row.hidden.astype(np.float32))
+        marks[i, :n] = torch.from_numpy(row.marks.astype(np.int64))
+        seen[i, :n] = True
+        classes[i, :n] = torch.from_numpy(row.classes)
+    return hidden, marks, seen, classes
+
+
+def fit(net: tagger_net.Net, data: list[Row], epochs: int, rate: float) -> None:
+    """AdamW, linear warm-up over a tenth of the steps, then linearly down; bfloat16 products."""
+    old = list(net.layer.parameters())
+    new = [p for name, p in net.named_parameters() if not name.startswith("layer.")]
+    groups = [{"params": old, "base": rate}, {"params": new, "base": 10 * rate}]
+    optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
+    steps, step, began = epochs * sum(1 for _ in batches(data)), 0, time.time()
+    for epoch in range(epochs):
+        net.train()
+        losses = []
+        for batch in batches(data):
+            pace = min(1.0, (step + 1) / (0.1 * steps)) * max(0.02, 1 - step / steps)
+            for group in optimizer.param_groups:
+                group["lr"] = group["base"] * pace
+            hidden, marks, seen, classes = stack([recased(row) for row in batch])
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                logits = net(hidden, marks, seen)
+            loss = F.cross_entropy(
+                logits.float().flatten(0, 1), classes.flatten(), ignore_index=-100
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+            losses.append(loss.item())
+            step += 1
+        print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {time.time() - began:.0f} s", flush=True)
+
+
+def score(
+    tagger: trained.TrainedTagger, documents: list[corpora.Document]
+) -> tuple[float, float]:
+    """(share of mentions covered, share of found characters that are right), NO_MASK apart."""
+    covered = mentions = right = found = 0
+    for document in documents:
+        mask = bytearray(len(document.text))
+        gold = bytearray(len(document.text))
+        for span in tagger.tag(document.text).spans:
+            mask[span.start : span.end] = b"\1" * (span.end - span.start)
+        for start, end, _ in document.spans:
+            gold[start:end] = b"\1" * (end - start)
+            mentions += 1
+            covered += all(mask[i] or document.text[i].isspace() for i in range(start, end))
+        found += sum(mask)
+        right += sum(a and b for a, b in zip(mask, gold, strict=True))
+    return covered / max(mentions, 1), right / max(found, 1)
+
+
+def choose(
+    encoder: onnx_ner.Encoder, head: trained.Head, dev: list[corpora.Document], precision: float
+) -> tuple[float, dict[str, float]]:
+    """The lowest threshold at which precision on `dev` holds, and the scores there."""
+    best = (0.5, {})
+    for threshold in (0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03):
+        covered, right = score(trained.TrainedTagger(encoder, head, threshold), dev)
+        print(f"threshold {threshold}: covered {covered:.4f}, precision {right:.4f}", flush=True)
+        if right < precision:
+            break
+        best = (threshold, {"covered": round(covered, 4), "precision": round(right, 4)})
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
+    parser.add_argument("--out", type=Path, default=trained.MODEL)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--precision", type=float, default=0.55)
+    args = parser.parse_args()
+    random.seed(args.seed)
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(1)
+
+    tap = f"/bert/encoder/layer.{FIRST - 1}/output/LayerNorm/LayerNormalization_output_0"
+    encoder = onnx_ner.rampart(tap)
+    documents = [d for corpus in TRAIN for d in corpora.read(args.data, corpus)]
+    data: list[Row] = []
+    for document in documents:
+        if document.split == "train":
+            shifts = (0, 400) if document.corpus in SHIFTED else (0,)
+            data += [row for shift in shifts for row in rows(encoder, document, shift)]
+    print(f"{len(data)} windows, {sum(len(r.classes) for r in data)} tokens", flush=True)
+
+    file = onnx_ner.model_file(catalog.folder("rampart"))
+    net = tagger_net.Net(tagger_net.unpack(file), FIRST, len(corpora.CLASSES))
+    fit(net, data, args.epochs, args.rate)
+    weights = tagger_net.export(net.eval())
+    dev = [d for d in documents if d.split == "dev"]
+    threshold, scores = choose(
+        encoder, trained.Head(weights, corpora.CLASSES), dev, args.precision
+    )
+    args.out.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(args.out / "head.npz", **weights)
+    facts = {
+        "classes": corpora.CLASSES, "tap": tap, "threshold": threshold, "tab_dev_alone": scores,
+        "epochs": args.epochs, "rate": args.rate, "seed": args.seed,
+    }  # fmt: skip
+    (args.out / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

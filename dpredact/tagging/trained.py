@@ -203,6 +203,54 @@ def close(between: str, entity: str) -> bool:
     return not any(c in ";|\t" for c in between) and not between.startswith(". ")
 
 
+def shapes(text: str, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """What Rampart's lower-cased pieces do not tell, (n, 4) small integers per token.
+
+    Columns: capitals (0 none, 1 first, 2 all, 3 mixed, 4 digits, 5 sign) · place in the
+    word (0 first piece, 1 later piece, 2 after a hyphen or apostrophe) · number of digits
+    (0 to 8) · line (0 inside, 1 first of a line, 2 first after a blank line, 3 after ". ").
+    """
+    import numpy as np
+
+    out = np.zeros((len(start), 4), dtype=np.int64)
+    for row, (low, high) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        out[row] = (
+            _capitals(text[low:high]),
+            _place(text, low),
+            min(sum(c.isdigit() for c in text[low:high]), 8),
+            _line(text, low),
+        )
+    return out
+
+
+def _capitals(piece: str) -> int:
+    if any(c.isdigit() for c in piece):
+        return 4
+    if not any(c.isalpha() for c in piece):
+        return 5
+    if piece.islower() or not any(c.isupper() for c in piece):
+        return 0
+    if len(piece) > 1 and piece.isupper():
+        return 2
+    return 1 if piece[0].isupper() and not any(c.isupper() for c in piece[1:]) else 3
+
+
+def _place(text: str, low: int) -> int:
+    before = text[low - 1 : low]
+    if before.isalnum():
+        return 1
+    return 2 if before and before in "-'’‑" else 0
+
+
+def _line(text: str, low: int) -> int:
+    before = text[max(0, low - 3) : low]
+    if low == 0 or before.endswith(("\n\n", "\r\n\r\n")):
+        return 2
+    if before.endswith("\n"):
+        return 1
+    return 3 if before.endswith((". ", "? ", "! ")) else 0
+
+
 def load_head(folder: Path = MODEL) -> tuple[Head, dict[str, Any]]:
     """The trained layers in `folder`, and what head.json says of them.
 

@@ -138,3 +138,20 @@ def test_xml_elements_are_apart_and_cdata_is_read_plainly():
     document = read(data, "a.xml")
     assert words(document) == ["Odalys", "Bern", "Bern", "A&amp;B"]
     assert document.render([]) == data
+
+
+@pytest.mark.parametrize(
+    ("source", "new", "want"),
+    [
+        (b"<p>x <1 y</p>", "b", "<p>x &lt;b y</p>"),
+        (b"<p>x &1 y</p>", "lt;", "<p>x &amp;lt; y</p>"),
+        (b"<a title='&1'>", "lt;", "<a title='&amp;lt;'>"),
+        (b"<a href='/&1'>", "lt=2", "<a href='/&lt=2'>"),
+    ],
+)
+def test_new_words_never_become_markup_with_what_stands_before_them(source, new, want):
+    document = read(source, "a.html")
+    at = document.text.index("1")
+    out = document.render([Edit(at, at + 1, new)])
+    assert out.decode() == want
+    assert new in read(out, "a.html").text

@@ -49,8 +49,9 @@ def check_shape(document):
 
 
 def words(text):
-    """The text without white space: a line break between pieces stays when words go."""
-    return "".join(text.split())
+    """The text without white space and quotation marks: a line break between pieces stays when
+    words go, and marks around a cell depend on its words."""
+    return "".join(text.replace('"', "").split())
 
 
 @QUICK

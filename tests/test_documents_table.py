@@ -95,3 +95,9 @@ def test_tables_in_utf16_stay_utf16():
     data = "Name;Note\r\nOdalys;ü\r\n".encode("utf-16")
     out = replace(read(data, "a.csv"), Odalys="Tovin")
     assert out == "Name;Note\r\nTovin;ü\r\n".encode("utf-16")
+
+
+def test_a_cell_with_a_sentence_stands_in_marks_that_are_not_written():
+    document = read(b"name,note\nOdalys,Said no\nTovin Maraq,x\n", "a.csv")
+    assert 'note: "Said no"\n' in document.text and "name: Tovin Maraq\n" in document.text
+    assert [document.text[b.start : b.end] for b in document.blocks][3] == "Said no"

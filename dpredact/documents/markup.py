@@ -160,14 +160,19 @@ def _style(attribute: Attribute) -> Style:
         bare = not attribute.quote and (not value or re.search(r"[\s\"'=<>`]", value))
         return f'"{value}"' if bare else value
 
-    return Style(encode, close)
+    return Style(encode, close, read=lambda value: readable(value, attribute=True, url=url)[0])
 
 
 def _reference(character: str) -> str:
     return f"&#{ord(character)};"
 
 
-TEXT = Style(encode=_text)
+def _said(source: str) -> str:
+    """What a text node says; "" if it would hold a tag."""
+    return "" if any(token.kind != "text" for token in tokens(source)) else readable(source)[0]
+
+
+TEXT = Style(encode=_text, read=_said)
 RAW = {
     "comment": Style(encode=lambda text: text.replace("--", "- -").replace(">", " ")),
     "raw": Style(encode=lambda text: text.replace("]]>", "]] >")),

@@ -25,11 +25,14 @@ class Style:
     """How new text is written into a piece.
 
     encode: escapes for the place (entities, backslashes). close: a last look at the piece's
-    whole new source, e.g. to put a cell into quotes.
+    whole new source, e.g. to put a cell into quotes. read: what a source says; where old and
+    new characters together would say something else ("<" before "b"), the whole piece is
+    encoded anew.
     """
 
     encode: Callable[[str], str] = _same
     close: Callable[[str], str] = _same
+    read: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,12 @@ def rewritten(source: str, readable: str, piece: Piece, edits: Sequence[Local]) 
         text = replaced(readable[first:last], moved)
         at, to = (_source_offset(piece.escapes, border) for border in (first, last))
         written.append(Edit(at, to, piece.style.encode(text)))
-    return piece.style.close(replaced(source, written))
+    new = replaced(source, written)
+    if piece.style.read is not None:
+        wanted = replaced(readable, [Edit(*edit) for edit in edits])
+        if piece.style.read(new) != wanted:
+            new = piece.style.encode(wanted)
+    return piece.style.close(new)
 
 
 def _whole_escapes(escapes: Sequence[Escape], start: int, end: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 from dpredact.documents import encoding as enc
 from dpredact.documents.interface import Document, Kind, Reading
-from dpredact.documents.labels import is_prose, label
+from dpredact.documents.labels import frame, is_prose, label
 from dpredact.documents.source import Builder, Escape, SourceDocument, Style
 from dpredact.errors import DocumentError
 
@@ -126,13 +126,15 @@ def _fill(builder: Builder, source: str, found: list[Cell], delimiter: str) -> N
             builder.gap("\n" if row and any(labels) else "\t")
         raw = source[cell.at : cell.to]
         text, escapes = _readable(raw) if cell.quoted else (raw, [])
-        if row and cell.column < len(labels) and labels[cell.column] and text.strip():
-            builder.gap(f"{labels[cell.column]}: ")
+        named = labels[cell.column] if row and cell.column < len(labels) else ""
+        before, after = frame(named, text) if text.strip() else ("", "")
+        builder.gap(before)
         start = builder.length
         style = in_quotes if cell.quoted else bare if widths[cell.row] > 1 else alone
         builder.piece(text, cell.at, cell.to, style, escapes)
         kind = Kind.PROSE if is_prose(text) and not (labels and row == 0) else Kind.VALUE
         builder.block(start, kind, f"row {row + 1}, column {cell.column + 1}")
+        builder.gap(after)
 
 
 def _readable(raw: str) -> tuple[str, list[Escape]]:

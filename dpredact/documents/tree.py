@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from dpredact.documents import encoding as enc
 from dpredact.documents.interface import Document, Kind, Reading
-from dpredact.documents.labels import is_prose, label
+from dpredact.documents.labels import frame, is_prose, label
 from dpredact.documents.source import Builder, Escape, SourceDocument, Style
 from dpredact.errors import DocumentError
 
@@ -137,12 +137,12 @@ def _add(
 ) -> None:  # fmt: skip
     if not text.strip():
         return
-    if name:
-        builder.gap(f"{name}: ")
+    before, after = frame(name, text)
+    builder.gap(before)
     start = builder.length
     builder.piece(text, *place, style, escapes)
     builder.block(start, kind, where)
-    builder.gap("\n")
+    builder.gap(f"{after}\n")
 
 
 def readable(raw: str) -> tuple[str, list[Escape]]:

@@ -87,7 +87,7 @@ class Combined:
             for span in tagging.spans:
                 spans += self._clean(reading, span)[0]
         merged = self._merge(reading, spans)
-        return Tagging(tuple(_back(folded, s) for s in merged), complete, tuple(reasons))
+        return Tagging(tuple(_back(folded, s) for s in merged), complete, tuple(dict.fromkeys(reasons)))
 
     def explain(self, text: str, offset: int) -> list[Finding]:
         """What every tagger said about the character at `offset`, and what became of it."""

@@ -57,10 +57,20 @@ def _trim(text: str, start: int, end: int, entity: str) -> tuple[int, int]:
 
 
 def _grow(text: str, start: int, end: int, ties: str) -> tuple[int, int]:
-    while start and (_inside(text, start) or _tied(text, start - 1, ties)):
-        start -= 1
-    while end < len(text) and (_inside(text, end) or _tied(text, end, ties)):
-        end += 1
+    while start:
+        if _inside(text, start):
+            start -= 1
+        elif _tied(text, start - 1, ties):
+            start -= 2
+        else:
+            break
+    while end < len(text):
+        if _inside(text, end):
+            end += 1
+        elif _tied(text, end, ties):
+            end += 2
+        else:
+            break
     return start, end
 
 
@@ -87,10 +97,9 @@ def left_capital(text: str, at: int) -> bool:
 
 def split_names(text: str, span: Span) -> Iterator[Span]:
     """Two names joined by "and" or a comma are two spans; so are names on separate lines."""
-    if span.entity != "PERSON":
+    if span.entity != "PERSON" or any(s.startswith("lists:") for s in span.sources):
         yield span
         return
-    start = span.start
     for line in re.finditer(r"[^\n]+", text[span.start : span.end]):
         low, high = span.start + line.start(), span.start + line.end()
         start = low

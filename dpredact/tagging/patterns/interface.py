@@ -76,7 +76,8 @@ class Reading:
     def languages(self) -> frozenset[str]:
         """Languages that the text is in, or that the settings name or imply."""
         found = {code for _, _, code in self.paragraphs if code}
-        return frozenset(found | {self.language} | {_SPOKEN[r] for r in self.regions if r in _SPOKEN})
+        named = set(re.findall("[a-z]+", self.language))
+        return frozenset(found | named | {_SPOKEN[r] for r in self.regions if r in _SPOKEN})
 
     def shielded(self, start: int, end: int) -> bool:
         """Does [start, end) touch a stretch that only looks like a number?"""

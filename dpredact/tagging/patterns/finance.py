@@ -78,14 +78,13 @@ def _cards(reading: Reading) -> Iterator[Hit]:
         digits = re.sub(r"\D", "", match[0])
         if luhn(digits) and issued(digits):
             yield Hit(start, end, "CREDIT_CARD", 0.97, "card: issuer, length and check digit")
+            continue
+        # The run may hold a card and the expiry or code written behind it.
+        cuts = (_prefix(match[0], size) for size in (16, 15, 19, 14, 13))
+        if cut := next(filter(None, cuts), 0):
+            yield Hit(start, start + cut, "CREDIT_CARD", 0.9, "card: issuer, length and check digit")
         elif _CARD_LABEL.search(reading.before(start)):
             yield Hit(start, end, "CREDIT_CARD", 0.8, "card after a label")
-        else:
-            # The run may hold a card and the expiry or code written behind it.
-            for size in (16, 15, 19, 14, 13):
-                if cut := _prefix(match[0], size):
-                    yield Hit(start, start + cut, "CREDIT_CARD", 0.9, "card: issuer, length and check digit")
-                    break
 
 
 def _prefix(words: str, size: int) -> int:

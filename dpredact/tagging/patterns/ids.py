@@ -154,7 +154,7 @@ _PLATE_LABEL = anchored(
     r"(?i)\b(?:(?:licen[cs]e|number|registration|vehicle) ?plates?|plates?|reg(?:istration)?(?: (?:no|number|mark))?|"
     r"vehicle|car|van|kennzeichen|matr[íi]cula|immatriculation|plaque|nummerplade|registreringsnummer)\.?"
     r"(?: (?:no|number|nr))?\.?(?: (?:is|was|with))? ?[:#]? ?[\"']?"
-    r"(?P<x>(?=[A-Z0-9 -]{0,8}\d)(?=[A-Z0-9 -]{0,8}[A-Z])[A-Z0-9]{1,4}(?:[ -]?[A-Z0-9]{1,5}){1,3})(?![\w-])",
+    r"(?P<x>(?-i:(?=[A-Z0-9 -]{0,8}\d)(?=[A-Z0-9 -]{0,8}[A-Z])[A-Z0-9]{1,4}(?:[ -]?[A-Z0-9]{1,5}){1,3}))(?![\w-])",
     "license_plate licence_plate licenseplate number_plate registration vehicle plate reg car van kennzeichen matricula immatriculation plaque nummerplade registreringsnummer",
 )
 _PLATES: dict[str, re.Pattern[str]] = {
@@ -173,7 +173,7 @@ def _courts(reading: Reading) -> Iterator[Hit]:
     yield from hits(reading.near(DIGITS, _COURT), "CASE_NUMBER", 0.8, "court number")
     for hit in hits(reading.near(DIGITS, _APPLICATION), "CASE_NUMBER", 0.75, "number/year"):
         number, year = reading.text[hit.start : hit.end].split("/")
-        if len(number) >= 3 or _NUMBERED.search(reading.before(hit.start, 80)):
+        if len(number) >= 4 or _NUMBERED.search(reading.before(hit.start, 80)):
             yield hit
 
 

@@ -21,7 +21,8 @@ _SPOKEN = {
 }  # fmt: skip
 
 # Letters, and the marks that tie them: O'Brien, Aldwick-Stone.
-WORD = re.compile(r"[^\W\d_]+(?:['’‑-][^\W\d_]+)*")
+# A word that a digit touches is part of a code.
+WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’‑-][^\W\d_]+)*(?!\w)")
 
 
 @dataclass(frozen=True, order=True)
@@ -74,10 +75,14 @@ class Reading:
 
     @cached_property
     def languages(self) -> frozenset[str]:
-        """Languages that the text is in, or that the settings name or imply."""
+        """`spoken`, and those of the settings' regions."""
+        return self.spoken | {_SPOKEN[r] for r in self.regions if r in _SPOKEN}
+
+    @cached_property
+    def spoken(self) -> frozenset[str]:
+        """Languages that the text is in, or that the settings name."""
         found = {code for _, _, code in self.paragraphs if code}
-        named = set(re.findall("[a-z]+", self.language))
-        return frozenset(found | named | {_SPOKEN[r] for r in self.regions if r in _SPOKEN})
+        return frozenset(found | set(re.findall("[a-z]+", self.language)))
 
     def shielded(self, start: int, end: int) -> bool:
         """Does [start, end) touch a stretch that only looks like a number?"""

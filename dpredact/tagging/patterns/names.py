@@ -106,6 +106,8 @@ def _several(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Hit
     run = tokens.part(at, end)
     named = [t for t in run if t.word not in PARTICLES]
     lead, tail = named[0], named[-1]
+    if all("upper" in t for t in named) and not ("given" in lead and "surname" in tail):
+        return None  # acronyms: lines of capitals read like prose by now
     start, stop = run[0].start, run[-1].end
     if all("place" in t or "proper" in t for t in named if "initial" not in t) and not (
         "given" in lead and "surname" in tail

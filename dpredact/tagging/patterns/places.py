@@ -42,7 +42,7 @@ _OTHERS: tuple[tuple[str, bool, bool, re.Pattern[str]], ...] = (
     ("fr", False, False, re.compile(rf"(?<![\w])(?:[Rr]ue|[Bb]oulevard|[Cc]hemin|[Aa]llée|[Ii]mpasse|[Qq]uai) (?:(?:de|du|des|d'|d’|la|le|les|l'|l’|aux?|à) ?|{_CAP} ?){{1,6}}(?:, ?\d{{5}} {_CAP})?")),
     ("de", True, True, re.compile(rf"(?<![\w])(?:(?:{_CAP}[ -]){{0,3}}[A-ZÄÖÜ][a-zäöüß-]*(?:straße|strasse|str\.|platz|allee|gasse)|(?:{_CAP} )?(?:Straße|Str\.|Platz|Allee|Gasse)) ?\d{{1,4}} ?[a-z]?\b(?:,? ?\d{{5}} {_CAP}(?: {_CAP})?)?")),
     ("de", False, True, re.compile(r"(?<![\w])[A-ZÄÖÜ][a-zäöüß-]{2,}(?:weg|ring|damm|ufer|steig|hof|chaussee) \d{1,4} ?[a-z]?\b")),
-    ("da", False, True, re.compile(rf"(?<![\w])(?:{_CAP} )?[A-ZÆØÅ][a-zæøå]*(?:vej|gade|allé|alle|stræde|plads|vænge|torv|parken|bakken|haven) \d{{1,4}} ?[A-Z]?\b(?:,? \d{{1,2}}\. ?(?:th|tv|mf|sal)\b\.?(?: (?:th|tv|mf)\b)?)?(?:,? \d{{4}} {_CAP}(?: [A-ZÆØÅ])?)?")),
+    ("da", True, True, re.compile(rf"(?<![\w])(?!Brigade|Renegade)(?:{_CAP} )?[A-ZÆØÅ][a-zæøå]*(?:[a-zæøå]vej|[a-zæøå]gade|allé|stræde|[a-zæøå]plads|vænge|[a-zæøå]torv|[a-zæøå]{{3}}(?:parken|bakken|haven)) \d{{1,4}} ?[A-Z]?\b(?:,? \d{{1,2}}\. ?(?:th|tv|mf|sal)\b\.?(?: (?:th|tv|mf)\b)?)?(?:,? \d{{4}} {_CAP}(?: [A-ZÆØÅ])?)?")),
 )  # fmt: skip
 _STEMS = {
     "es": ("calle", "c/", "avd", "avenida", "pza", "plaza", "paseo", "carretera", "ctra", "camino", "ronda", "travesia", "urbanizacion"),
@@ -102,7 +102,7 @@ def find(reading: Reading) -> Iterator[Hit]:
 def _abroad(reading: Reading) -> Iterator[Hit]:
     unclear = all(code is None for _, _, code in reading.paragraphs)
     for language, anyway, number, pattern in _OTHERS:
-        if language not in reading.languages and not (anyway and unclear):
+        if language not in (reading.languages if anyway else reading.spoken) and not (anyway and unclear):
             continue
         if not any(stem in reading.flat for stem in _STEMS[language]):
             continue

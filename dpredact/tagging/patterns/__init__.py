@@ -9,6 +9,7 @@ from dpredact.tagging.interface import Span, Tagging
 from dpredact.tagging.patterns import (
     contact,
     dates,
+    demographics,
     finance,
     ids,
     names,
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     secrets.find,
     dates.find,
     places.find,
+    demographics.find,
     names.find,
 )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator
+from itertools import chain
 
+from dpredact.tagging import lexicon
 from dpredact.tagging.patterns.anchors import DIGITS, anchored
 from dpredact.tagging.patterns.interface import Hit, Reading, hits
 
@@ -60,6 +62,7 @@ def find(reading: Reading) -> Iterator[Hit]:
     yield from _links(reading)
     yield from _network(reading)
     yield from hits(reading.anchored(_USER), "USERNAME", 0.75, "user name after a label")
+    yield from _nicks(reading)
 
 
 _SPELLED_MARKS = ("(at", "[at", "{at", "<at", "( at", "[ at", " dot ", "(@", "[@", "arroba", "arobase")
@@ -77,6 +80,28 @@ def _around(text: str, mark: str, reach: int) -> Iterator[tuple[int, int]]:
         yield low, high
         done = high
         at = text.find(mark, high)
+
+
+# Names that people give themselves: MarieC_55, john.brown7, JohnResearcher62.
+_NICK = re.compile(r"(?<![\w@./#-])[A-Za-z][A-Za-z]*(?:[_.]?[A-Za-z0-9]+){0,4}(?![\w@/-]|\.\w)")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def _nicks(reading: Reading) -> Iterator[Hit]:
+    """Words of letters with digits or underscores that begin with a given name or hold two names."""
+    for match in chain(reading.near(DIGITS, _NICK), _around_mark(reading, "_")):
+        word = match[0]
+        if not (any(c.isdigit() for c in word) or "_" in word) or word.isupper():
+            continue
+        parts = [p.lower() for p in _PART.findall(word) if len(p) > 2]
+        given = bool(parts) and parts[0] in lexicon.first_names() and len(parts[0]) > 3
+        if given and not lexicon.is_common(parts[0]):
+            yield Hit(match.start(), match.end(), "USERNAME", 0.65, "nickname made of a name")
+
+
+def _around_mark(reading: Reading, mark: str) -> Iterator[re.Match[str]]:
+    for low, high in _around(reading.text, mark, 40):
+        yield from _NICK.finditer(reading.text, low, high)
 
 
 def _links(reading: Reading) -> Iterator[Hit]:

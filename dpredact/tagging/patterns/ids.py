@@ -138,6 +138,18 @@ def _labelled(reading: Reading) -> Iterator[Hit]:
 
 _YEAR = re.compile(r"(?:19|20)\d\d(?:-\d\d-\d\d)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 
+# Documents and memberships are often a letter or two and many digits, without any label.
+_CODE = re.compile(r"(?<![\w./-])(?:[A-Z]{2}-(?P<kind>DL|ID|PP|PN)-\d{5,14}|[A-Z]{1,3}-?\d{6,12}|[A-Z]{2,4}-\d{3,6}-\d{3,8})(?![\w-]|[./]\d)")
+_CODE_KINDS = {"DL": "LICENSE", "ID": "NATIONAL_ID", "PP": "PASSPORT", "PN": "PASSPORT"}
+
+
+def _codes(reading: Reading) -> Iterator[Hit]:
+    for match in reading.near(LONG, _CODE):
+        if not reading.shielded(*match.span()):
+            entity = _CODE_KINDS.get(match["kind"] or "", "ID")
+            yield Hit(match.start(), match.end(), entity, 0.6, "letters and many digits")
+
+
 # -- courts, vehicles -------------------------------------------------------------------
 
 _APPLICATION = re.compile(
@@ -193,3 +205,4 @@ def find(reading: Reading) -> Iterator[Hit]:
     yield from _labelled(reading)
     yield from _courts(reading)
     yield from _vehicles(reading)
+    yield from _codes(reading)

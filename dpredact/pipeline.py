@@ -18,6 +18,7 @@ from dpredact.documents.interface import Document, Edit
 from dpredact.errors import DpredactError, ModelError, NotCovered
 from dpredact.policy import Policy
 from dpredact.promise import Promise, promise, view_names
+from dpredact.tagging import leftovers
 from dpredact.tagging.interface import Tagger, Tagging
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def rewrite(
             model = lm.load(policy.model)
         writer = _spans_writer if policy.scope == "spans" else _document_writer
         release = writer(document, policy, model, regions, progress, report, unsafe_seed)
+    leftovers.search(document, release.data, release.text, release.drawn, found.spans, policy)
     if report is not None:
+        words = [(r.entity, document.text[r.start : r.end]) for r in regions]
+        report["reappeared"] = leftovers.reappeared((release.text[a:b] for a, b in release.drawn), words)
         report["seconds"] = {"tagging": tagged - started, "writing": time.perf_counter() - tagged}
         report["spans"] = _spans_report(document, regions)
     return release
@@ -139,8 +143,10 @@ def _document_writer(
     from dpredact.privacy.sampling import SystemDraw, UnsafeSeededDraw
 
     frame = prompts.frame(model, prompts.REWRITE, policy.placeholder)
+    if len(frame) > planning.PROMPT:
+        raise ModelError("this model's chat template is longer than the room kept for it")
     what = planning.plan(
-        document, policy, regions, model.encode, model.vocab_size, model.window, len(frame)
+        document, policy, regions, model.encode, model.vocab_size, model.window
     )
     mixer = decoding.Mixer(what.promise, policy)
     if report is not None:

@@ -17,6 +17,7 @@ from dpredact.policy import Length, Policy
 from dpredact.promise import Promise, promise, view_names
 
 SHORTEST = 24  # public tokens; shorter blocks of structured files keep their words
+PROMPT = 320  # room for instruction and chat template, so that planning needs no template
 PUBLIC_CHUNK = 3000  # most public tokens written in one go, window permitting
 
 
@@ -50,14 +51,13 @@ def plan(
     encode: Callable[[str], list[int]],
     vocabulary: int,
     window: int,
-    frame: int,
 ) -> Plan:
     """Units, T and promise of one document. No model needed: `encode` is its tokenizer.
 
-    window, frame: tokens of the model's window and of the prompt around a unit.
+    window: tokens of the model's window.
     """
     ratio = policy.max_new_tokens.ratio if isinstance(policy.max_new_tokens, Length) else 0.0
-    room = window - frame - policy.view_reserve
+    room = window - PROMPT - policy.view_reserve
     most = min(PUBLIC_CHUNK, int(room / (1 + ratio)) - 1)
     if ratio == 0.0:
         most = min(PUBLIC_CHUNK, room - int(policy.max_new_tokens))  # type: ignore[arg-type]

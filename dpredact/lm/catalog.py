@@ -21,7 +21,9 @@ from pathlib import Path
 
 from dpredact.errors import ModelError
 
-TOY = "toy"
+TOY = "toy"  # the echo model of `lm.toy`: bytes and one end token
+TOY_VOCAB = 257
+TOY_WINDOW = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -235,9 +237,7 @@ def _hub_snapshot(model: str) -> Path | None:
 def facts(model: str) -> Facts:
     """Vocabulary size and window of a language model, from its config file alone."""
     if model == TOY:
-        from dpredact.lm.toy import ECHO_VOCAB, ECHO_WINDOW
-
-        return Facts(Path("."), ECHO_VOCAB, ECHO_WINDOW)
+        return Facts(Path(), TOY_VOCAB, TOY_WINDOW)
     home = locate(model)
     try:
         config = json.loads((home / "config.json").read_text(encoding="utf-8"))
@@ -249,3 +249,8 @@ def facts(model: str) -> Facts:
             next_step="check that the folder holds config.json with vocab_size and "
             "max_position_embeddings",
         ) from None
+
+
+def toy_encode(text: str) -> list[int]:
+    """The toy's tokenizer: bytes."""
+    return list(text.encode("utf-8", errors="surrogatepass"))

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 import torch
 
 from dpredact.errors import ModelError
+from dpredact.lm.catalog import TOY_VOCAB, TOY_WINDOW, toy_encode
 
-ECHO_VOCAB = 257  # 256 bytes and one end token
-ECHO_WINDOW = 1 << 20
 _END = 256
 
 
@@ -30,7 +29,7 @@ class ToyModel:
         *,
         eos: Sequence[int] = (),
         name: str = "toy",
-        window: int = ECHO_WINDOW,
+        window: int = TOY_WINDOW,
     ) -> None:
         self.table = table
         self.name = name
@@ -43,7 +42,7 @@ class ToyModel:
         self.controls: frozenset[int] = frozenset()
 
     def encode(self, text: str) -> list[int]:
-        return list(text.encode("utf-8", errors="surrogatepass"))
+        return toy_encode(text)
 
     encode_markup = encode
 
@@ -83,7 +82,7 @@ def echo(sharpness: float = 12.0, reach: int = 6) -> ToyModel:
     """
 
     def table(row: tuple[int, ...]) -> list[float]:
-        scores = [0.0] * ECHO_VOCAB
+        scores = [0.0] * TOY_VOCAB
         data = bytes(min(i, 255) for i in row)
         for length in range(min(reach, len(data) - 1), 0, -1):
             at = data.rfind(data[-length:], 0, len(data) - 1)
@@ -95,4 +94,4 @@ def echo(sharpness: float = 12.0, reach: int = 6) -> ToyModel:
         scores[_END] = sharpness - 6.0
         return scores
 
-    return ToyModel(table, ECHO_VOCAB, eos=(_END,))
+    return ToyModel(table, TOY_VOCAB, eos=(_END,))

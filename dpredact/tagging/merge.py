@@ -26,6 +26,10 @@ _TITLE = re.compile(
 _NAME_GAP = re.compile(r" |-| (?:de|del|de la|de los|da|dos|di|du|van|van der|van den|von|von der|zu|bin|ibn|al|el|la|le|ter|ten|y) ")
 _INITIAL = re.compile(r"\b[^\W\d_]$")
 _TEXTUAL = frozenset({"PERSON", "LOCATION", "ORG", "ADDRESS"})
+# Phrases, not names or numbers: a bracket that opens in one closes in it ("liras (TRL)").
+_PHRASES = frozenset(
+    {"LOCATION", "ORG", "DEMOGRAPHIC", "PROFESSION", "HEALTH", "QUANTITY", "MONEY", "MISC"}
+)
 
 
 def snap(text: str, span: Span) -> Span | None:
@@ -50,6 +54,8 @@ def _trim(text: str, start: int, end: int, entity: str) -> tuple[int, int]:
     while start < end and not (text[start].isalnum() or text[start] in opening):
         start += 1
     while start < end and not (text[end - 1].isalnum() or text[end - 1] in closing):
+        if text[end - 1] == ")" and entity in _PHRASES and "(" in text[start:end]:
+            break
         end -= 1
     if start < end and text[start] == "(" and ")" not in text[start:end]:
         start += 1
@@ -179,9 +185,8 @@ def _add(text: str, kept: list[Span], span: Span) -> list[Span]:
     out = list(kept)
     for low, high in _gaps(span.start, span.end, over):
         piece = snap_inside(text, replace(span, start=low, end=high))
-        if piece and (piece.entity in _TEXTUAL or not same) and _LETTER.search(text, piece.start, piece.end):
-            if piece.entity in _TEXTUAL:
-                out.append(piece)
+        if piece and piece.entity in _TEXTUAL | _PHRASES and _LETTER.search(text, piece.start, piece.end):
+            out.append(piece)
     for k in over:
         if span.start <= k.start and k.end <= span.end or k.start <= span.start and span.end <= k.end:
             out[out.index(k)] = replace(k, sources=_joined(k, span))

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpredact.errors import ModelError
 from dpredact.tagging import language, onnx_ner, windows
@@ -26,7 +26,7 @@ MODEL = Path(__file__).parent / "model"
 SHAPES = (6, 3, 9, 4)  # how many values each column of `shapes` can take
 _HEADS = 12  # of Rampart's attention
 _EPSILON = 1e-12
-_TIED_ONLY = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "DATE", "TIME", "AGE"})
+_APART = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "DATE", "TIME", "AGE"})
 
 
 class Head:
@@ -99,6 +99,16 @@ def _plain(weights: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     return value.astype(np.float32)
 
 
+class _Run(NamedTuple):
+    """Words in a row: text[start:end], the sums of their classes' probabilities, and which wins."""
+
+    start: int
+    end: int
+    kinds: np.ndarray
+    score: float
+    entity: str
+
+
 class TrainedTagger:
     """A `Tagger` that says of each word whether it would have to be masked, and as what.
 
@@ -129,24 +139,26 @@ class TrainedTagger:
             yield Span(start + offset, end + offset, entity, score, (self.name,))
 
     def words(self, text: str) -> Iterator[tuple[int, int, str, float]]:
-        """(start, end, entity, score) of runs of words of one entity that must be masked."""
+        """(start, end, entity, score) of runs of words that must be masked together."""
         reading = self._encoder.read(text)
         table = self.probabilities(text, reading)
         masked = 1.0 - table[:, 0]
-        current: list[Any] | None = None
+        run: _Run | None = None
         for start, end, first, last in whole_words(text, reading):
             score = rescaled(float(masked[first:last].max()), self._threshold)
             if score < 0.5:
                 continue
-            entity = self._head.classes[1 + int(table[first:last, 1:].sum(axis=0).argmax())]
-            if current and current[2] == entity and close(text[current[1] : start], entity):
-                current[1], current[3] = end, max(current[3], score)
+            kinds = table[first:last, 1:].sum(axis=0)
+            entity = self._head.classes[1 + int(kinds.argmax())]
+            if run and close(text[run.end : start], run.entity, entity):
+                run = _Run(run.start, end, run.kinds + kinds, max(run.score, score), run.entity)
+                run = run._replace(entity=self._head.classes[1 + int(run.kinds.argmax())])
                 continue
-            if current:
-                yield tuple(current)
-            current = [start, end, entity, score]
-        if current:
-            yield tuple(current)
+            if run:
+                yield run.start, closed(text, run.start, run.end), run.entity, run.score
+            run = _Run(start, end, kinds, score, entity)
+        if run:
+            yield run.start, closed(text, run.start, run.end), run.entity, run.score
 
     def probabilities(self, text: str, reading: onnx_ner.Reading) -> np.ndarray:
         """(tokens, classes), each token from the window where it is farthest from a border."""
@@ -190,15 +202,23 @@ def whole_words(text: str, reading: onnx_ner.Reading) -> Iterator[tuple[int, int
         yield tuple(word)
 
 
-def close(between: str, entity: str) -> bool:
-    """May words with this between them be one mention of `entity`?
+def closed(text: str, start: int, end: int) -> int:
+    """The end of text[start:end], with the bracket that closes one opened inside."""
+    return end + 1 if text[end : end + 1] == ")" and "(" in text[start:end] else end
 
-    Names of people are joined over a blank, a hyphen or an initial's full stop; everything
-    else also over commas, quotes and brackets ("205,000 liras (TRL", "Court (First Section").
+
+def close(between: str, before: str, after: str) -> bool:
+    """May words with this between them be one mention? before, after: their entities.
+
+    Names of people, dates and addresses on the net end where their kind ends, and go on
+    over a blank, a hyphen or an initial's full stop. The other kinds run into each other,
+    also over commas, quotes and brackets ("205,000 liras (TRL", "Court (First Section").
     """
     if len(between) > 3 or "\n" in between or any(c.isalnum() for c in between):
         return False
-    if entity in _TIED_ONLY:
+    if before != after and (before in _APART or after in _APART):
+        return False
+    if before in _APART:
         return between.strip(" ") in ("", ".", "-", "'", "’", "‑")
     return not any(c in ";|\t" for c in between) and not between.startswith(". ")
 

@@ -13,6 +13,7 @@ from dpredact.tagging.patterns import (
     finance,
     ids,
     names,
+    organisations,
     phones,
     places,
     secrets,
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     places.find,
     demographics.find,
     names.find,
+    organisations.find,
 )
 
 

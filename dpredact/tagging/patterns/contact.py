@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import chain
 
 from dpredact.tagging import lexicon
@@ -95,8 +96,17 @@ def _nicks(reading: Reading) -> Iterator[Hit]:
             continue
         parts = [p.lower() for p in _PART.findall(word) if len(p) > 2]
         given = bool(parts) and parts[0] in lexicon.first_names() and len(parts[0]) > 3
-        if given and not lexicon.is_common(parts[0]):
+        if (given and not lexicon.is_common(parts[0])) or (word[-1].isdigit() and parts and _glued(parts[0])):
             yield Hit(match.start(), match.end(), "USERNAME", 0.65, "nickname made of a name")
+
+
+@lru_cache(maxsize=20_000)
+def _glued(word: str) -> bool:
+    """Is this a given name and a surname written together (johndoe)?"""
+    first, last = lexicon.first_names(), lexicon.surnames()
+    return not lexicon.is_common(word) and any(
+        word[:i] in first and (word[i:] in last or word[i:] in first) for i in range(4, len(word) - 2)
+    )
 
 
 def _around_mark(reading: Reading, mark: str) -> Iterator[re.Match[str]]:

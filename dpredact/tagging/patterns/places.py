@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dpredact.tagging import lexicon
 from dpredact.tagging.patterns.anchors import DIGITS, FAR, STREET, anchored
 from dpredact.tagging.patterns.interface import Hit, Reading, hits
+from dpredact.tagging.patterns.tokens import kinds_of
 
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'’.-]*"
 _NO = r"\d{1,6}[A-Za-z]?(?:[-/]\d{1,4}[A-Za-z]?)?"
@@ -15,7 +16,7 @@ _STREET = (
     r"(?:Street|St|Road|Rd|Avenue|Ave|Av|Lane|Ln|Drive|Dr|Court|Ct|Boulevard|Blvd|Way|Place|Pl|Square|Sq|Terrace|"
     r"Ter|Close|Crescent|Cres|Parkway|Pkwy|Highway|Hwy|Row|Walk|Hill|Gardens|Gdns|Grove|Mews|Circle|Cir|Trail|Trl|"
     r"Alley|Path|Pike|Throughway|Turnpike|Loop|Plaza|Rise|Quay|Wharf|Green|Park|View|Ridge|Run|Expressway|Freeway|Route|"
-    r"Street|Esplanade|Parade|Promenade|Heights|Crossing|Junction|Estate|Causeway|Bypass|Common|Vale|Field|Fields|Manor|Mall)"
+    r"Street|Esplanade|Parade|Promenade|Heights|Broadway|Crossing|Junction|Estate|Causeway|Bypass|Common|Vale|Field|Fields|Manor|Mall)"
 )
 _UNIT = r"(?:,? ?(?i:Apt|Apartment|Suite|Ste|Unit|Flat|Floor|Fl|Room|Rm|No)\.? ?#?[\w-]+\b|,? #[\w-]+)"
 _STATE = (
@@ -25,7 +26,8 @@ _STATE = (
 _UK_CODE = r"(?:GIR ?0AA|[A-Z]{1,2}\d[A-Z\d]? ?\d[ABD-HJLNP-UW-Z]{2})"
 _TAIL = (
     rf"(?:(?:,| -)?[ \n](?:{_CAP}(?: {_CAP}){{0,2}}),?[ \n](?:{_STATE}(?:,? \d{{5}}(?:-\d{{4}})?)?|{_UK_CODE})\b"
-    rf"|,[ \n]?\d{{4,5}} {_CAP}(?: {_CAP})?|,[ \n]?{_UK_CODE}\b)"
+    rf"|,[ \n]?\d{{4,5}} {_CAP}(?: {_CAP})?|,[ \n]?{_UK_CODE}\b"
+    rf"|, (?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|He\b|She\b|It\b|We\b|They\b|I\b){_CAP}(?: {_CAP})?(?:, {_STATE}\b|(?=[,.;)\n]|$)))"
 )
 _ENGLISH = re.compile(
     rf"(?<![\w.,/])(?:(?:Apt|Apartment|Suite|Unit|Flat)\.? ?#?[\w-]+,? )?{_NO},? (?:[NSEW]{{1,2}}\.? |North |South |East |West )?"
@@ -52,6 +54,8 @@ _STEMS = {
 }  # fmt: skip
 _BOX = re.compile(r"\b(?:P\. ?O\. ?|PO |Post Office )(?i:Box) \d{1,6}\b|\b(?:Postfach|Apartado(?: de correos)?|Boîte postale|B\.P\.|Postboks) \d{1,6}\b")
 _ZIP = re.compile(rf"\b(?:{_CAP}(?: {_CAP}){{0,2}},? )?{_STATE},? \d{{5}}(?:-\d{{4}})?\b")
+_FIRST = re.compile(r"([^\W\d_]+) ")
+_TOWN_STATE = re.compile(rf"\b{_CAP}(?: {_CAP}){{0,2}}, {_STATE}\b(?! \d)")
 _POSTCODE = re.compile(rf"(?<![\w-]){_UK_CODE}(?![\w-])")
 _LABELLED = re.compile(
     r"(?im)(?:^|(?<=[.;,|] )|(?<=\t))[^\w\n]{0,8}(?:(?:home|postal|mailing|billing|shipping|street|work|current|permanent|delivery|registered) )?"
@@ -62,7 +66,8 @@ _PLACE_LABEL = re.compile(
     r"localidad|provincia|ciudad|municipio|país|lugar de nacimiento|ville|lieu de naissance|pays|ort|wohnort|geburtsort|land|by|fødested|kommune|zip(?: ?code)?|postcode|postal code|código postal|c\.?p\.?|plz|postnr\.?)"
     r"(?:/[\w ]+)? ?[:=] ?(?P<x>[^\n\t|;,]{2,60})"
 )
-_NAME = rf"(?P<x>(?:(?:St|Mt|Ft|Port|San|Santa|New|Great|Upper|Lower|North|South|East|West|Los|Las|El|La|Le|Bad|Sankt)\.? )?{_CAP}(?:(?:[ -](?:upon|on|of|the|de|la|le|sur|am|an|der|del)[ -]|[ -]){_CAP}){{0,3}})"
+_TOWN = r"[A-ZÀ-ÖØ-Þ][\w'’-]*"
+_NAME = rf"(?P<x>(?:(?:St|Mt|Ft|Port|San|Santa|New|Great|Upper|Lower|North|South|East|West|Los|Las|El|La|Le|Bad|Sankt)\.? )?{_TOWN}(?:(?:[ -](?:upon|on|of|the|de|la|le|sur|am|an|der|del)[ -]|[ -]){_TOWN}){{0,3}})"
 _AFTER = anchored(
     r"\b(?:grew up (?:in|near|outside)|(?:was |were |is |are )?(?:born|raised|brought up|living|based|resident|residing|resides?|lives?|lived|located|situated|stationed|settled|buried|married|schooled|died|staying|stayed|working|works|worked|dwelling) (?:in|at|near|outside)|"
     r"(?:moved|moving|move|relocated|relocating|emigrated|fled|flew|flying|travel(?:l?ed|ling)?|drove|commutes?|returned|deported|transferred|went|driving|heading) (?:back )?to|"
@@ -88,6 +93,11 @@ def find(reading: Reading) -> Iterator[Hit]:
     yield from _abroad(reading)
     yield from hits(reading.near(DIGITS, _BOX), "ADDRESS", 0.85, "post box")
     yield from hits(reading.near(FAR, _ZIP), "ADDRESS", 0.8, "state and ZIP code")
+    for hit in hits(reading.on_lines(_TOWN_STATE, ",", cased), "LOCATION", 0.65, "town and state"):
+        start = hit.start
+        while (word := _FIRST.match(cased, start, hit.end)) and "stop" in kinds_of(word[1]):
+            start = word.end()
+        yield Hit(start, hit.end, hit.entity, hit.score, hit.rule)
     yield from hits(reading.near(DIGITS, _POSTCODE), "ADDRESS", 0.75, "UK postcode")
     for hit in hits(reading.on_lines(_LABELLED, ":="), "ADDRESS", 0.8, "address after a label"):
         if any(c.isdigit() or c.isupper() for c in text[hit.start : hit.end]):
@@ -122,7 +132,9 @@ def _context(reading: Reading) -> Iterator[Hit]:
     for match in reading.anchored(_AFTER, reading.cased):
         start, end = match.span("x")
         first = lexicon.plain(re.split(r"[ '’-]", match["x"])[0])
-        if first in _NOT_PLACES:
+        if first in _NOT_PLACES or (
+            " " not in match["x"] and lexicon.is_common(first) and first not in lexicon.places()
+        ):
             continue
         while match.string[end - 1] in ".'’-":
             end -= 1

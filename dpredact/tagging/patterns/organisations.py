@@ -1,0 +1,58 @@
+"""Organisations by their form: firms by their legal form, schools, hospitals and courts by their head."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dpredact.tagging.patterns.anchors import anchored
+from dpredact.tagging.patterns.interface import Hit, Reading
+from dpredact.tagging.patterns.tokens import kinds_of
+
+_CAP = r"(?:[A-ZÀ-ÖØ-Þ][\w'’&-]*|&|\d{1,4})"
+_SMALL = r"(?:of|the|for|de|del|la|le|des|du|der|und|y|og|van|St\.)"
+# Read from the head backwards: the capitalised words in front of it, small words between.
+_FRONT = re.compile(rf"(?:{_CAP}(?: {_SMALL}){{0,2}} )+$")
+_FIRM = anchored(
+    r"(?:Ltd|Limited|Inc|Incorporated|LLC|LLP|PLC|plc|Corp|Corporation|GmbH|AG|KG|OHG|SARL|SAS|A/S|ApS|IVS|S\.L\.|S\.A\.|Pty|"
+    r"Solutions|Holdings|Industries|Enterprises|Technologies|Consulting|Associates|Bank|Insurance|Assurance|Airlines|Motors|Pharmaceuticals)\b\.?",
+    "ltd limited inc incorporated llc llp plc corp gmbh ag kg ohg sarl sas a/s aps ivs s.l. s.a. pty solutions holdings industries "
+    "enterprises technologies consulting associates bank insurance assurance airlines motors pharmaceuticals",
+)
+_HOUSE = anchored(
+    rf"(?:University|College|(?:High |Primary |Elementary |Middle |Secondary |Grammar )?School|Academy|Institute|Hospital|Clinic|Infirmary|Hospice|"
+    rf"Medical Cent(?:er|re)|Health Cent(?:er|re)|Nursing Home|Court|Tribunal|Police Department|Universidad|Hospital|Clínica|Colegio|Instituto|Université|Hôpital|"
+    rf"Lycée|Clinique|Universität|Krankenhaus|Klinik|Gymnasium|Universitet|Sygehus|Gymnasiet)\b(?: (?:of|de|del|de la|für|i|in|at) (?:the )?{_CAP}(?: {_CAP}){{0,2}}(?![\w]))?",
+    "university college high_school primary elementary middle secondary grammar school academy institute hospital clinic infirmary hospice "
+    "medical_cent health_cent nursing_home court tribunal police_department universidad clinica colegio instituto universite hopital lycee clinique "
+    "universitat krankenhaus klinik gymnasi universitet sygehus",
+)
+
+
+def find(reading: Reading) -> Iterator[Hit]:
+    for head, rule, score in ((_FIRM, "name with a legal form", 0.75), (_HOUSE, "school, hospital or court with a name", 0.7)):
+        for match in reading.anchored(head, reading.cased):
+            start = _front(reading.cased, match.start())
+            named = start < match.start() or (head is _HOUSE and " " in match[0].replace("High School", "HighSchool"))
+            if named:
+                end = match.end() - match[0].endswith(".")
+                yield Hit(start, end, "ORG", score, rule)
+
+
+def _front(text: str, at: int) -> int:
+    """Where the name in front of the head at `at` starts; `at` if there is none."""
+    low = max(0, at - 80)
+    line = text[low:at]
+    line = line[max(line.rfind(mark) for mark in ("\n", ". ", "; ", ": ", "(", '"', "“")) + 1 :].lstrip()
+    match = _FRONT.search(line)
+    if not match:
+        return at
+    words = match[0]
+    start = at - len(words)
+    # A capital at the start of a sentence, or an article, is not part of the name.
+    while (first := re.match(r"[^\W\d_]+[ ,]+", words)) and len(words) > 0:
+        if not kinds_of(first[0].strip(" ,")) & {"stop", "day", "month"}:
+            break
+        start += first.end()
+        words = words[first.end() :]
+    return start if words else at

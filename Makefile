@@ -2,6 +2,7 @@
 #
 #   make demo    rewrite samples/ and show what came out, with each group's epsilon
 #   make test    run the tests
+#   make train-tagger DATA=folder    train the tagger that ships with the package anew
 #
 # Both make a virtual environment in .venv, install the pinned versions of constraints.txt
 # and fetch the embedded models (about 120 MB, once). Settings, as `make demo NAME=value`:
@@ -20,13 +21,18 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
        $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
-.PHONY: demo test setup clean
+.PHONY: demo test train-tagger setup clean
 
 demo: setup
 	$(BIN)/python scripts/demo.py
 
 test: setup
 	$(BIN)/python -m pytest
+
+train-tagger: setup
+	@test -d "$(DATA)" || { echo "name the folder of the corpora: make train-tagger DATA=..."; exit 1; }
+	$(PIP) -e '.[train]'
+	OMP_NUM_THREADS=1 $(BIN)/python scripts/train_tagger.py --data "$(DATA)"
 
 setup: $(VENV)/.ready
 	@$(BIN)/dpredact models fetch

@@ -24,9 +24,14 @@ ROOT = Path(__file__).resolve().parent.parent
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
 
 
+def shown(path: Path) -> str:
+    """`path` as a person in the repository would type it."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
 def dpredact(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command, show it, and keep its stdout."""
-    words = [str(a.relative_to(ROOT)) if isinstance(a, Path) else a for a in arguments]
+    words = [shown(a) if isinstance(a, Path) else a for a in arguments]
     console.print(Text(f"$ dpredact {' '.join(words)}", style="bold"))
     return subprocess.run(
         [sys.executable, "-m", "dpredact", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -90,13 +95,15 @@ def main() -> int:
     spans = {line["path"]: line["spans"] for line in json_lines(tagged.stdout)}
     worst = 0
     for record in records:
-        worst = max(worst, dpredact("verify", ROOT / record["output"]).returncode)
+        verified = dpredact("verify", ROOT / record["output"])
+        console.print(Text(verified.stdout.rstrip()))
+        worst = max(worst, verified.returncode)
     for record in records:
         show(record, spans.get(record["path"], []))
     console.print()
     console.print(
         f"{len(records)} documents in {time.monotonic() - begun:.0f} s. The texts and their "
-        f"certificates lie in {wanted.output.relative_to(ROOT)}/. The small model is for trying "
+        f"certificates lie in {shown(wanted.output)}. The small model is for trying "
         "it out: its prose is poor."
     )
     return worst

@@ -34,7 +34,7 @@ COMMANDS = {
     "verify": "Check a text against its certificate.",
     "policy": "Write, check and explain policies.",
     "models": "List and fetch the models.",
-    "eval": "Measure recall, attacks, utility and speed.",
+    "eval": "Measure how well it works, on your own annotated data.",
     "doctor": "What is installed here, and what is missing.",
     "keygen": "Make a key pair for signing certificates.",
 }

@@ -78,6 +78,10 @@ def _prose(line: str, words: list[re.Match[str]], index: int) -> str:
     return titled
 
 
+def _capital(word: str) -> str:
+    return word[0].upper() + word[1:] if len(word[0].upper()) == 1 else word
+
+
 def _in_a_name(line: str, words: list[re.Match[str]], index: int) -> bool:
     """Does the word stand beside another so that both make a name, as in MARK TAYLOR?"""
     for left, right in ((index - 1, index), (index, index + 1)):
@@ -113,4 +117,4 @@ def _raised(line: str) -> str:
     strange = [w for w in words if len(w) > 2 and not lexicon.is_common(lexicon.plain(w))]
     if not strange or len(strange) > (1 - _KNOWN_SHARE) * len(words) or language.guess(line) not in (None, "en"):
         return line
-    return _WORD.sub(lambda m: m[0][0].upper() + m[0][1:] if m[0] in strange and len(m[0][0].upper()) == 1 else m[0], line)
+    return _WORD.sub(lambda m: _capital(m[0]) if m[0] in strange or (len(m[0]) == 1 and m[0] not in "ai") else m[0], line)

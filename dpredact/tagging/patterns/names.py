@@ -28,6 +28,7 @@ _TOWARDS = frozenset(
     "named called remind reminded help helped visit visited but cc dear hi hello hey".split()
 )
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:['’-][^\W\d_]+)*"
+_CAPITAL_NEXT = re.compile(r" [A-ZÀ-ÖØ-Þ]")
 _FIRM_MARK = anchored(r"and\b|&", "and &")
 _MONTH_THINGS = frozenset(
     "weather figures results report meeting election elections issue edition total sales numbers data deadline rain "
@@ -102,7 +103,7 @@ def _judge(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Itera
 
 # Firms are often called by their partners: Jones, Oconnor and Graham.
 _FIRM = re.compile(
-    rf"(?<![\w-]){_CAPITAL}(?:, {_CAPITAL}){{0,3}},? (?:and|&) {_CAPITAL}(?! [A-ZÀ-ÖØ-Þ])(?![\w-])"
+    rf"(?<![\w-]){_CAPITAL}(?:, {_CAPITAL}){{0,3}},? (?:and|&) {_CAPITAL}(?![\w-])"
 )
 
 
@@ -117,8 +118,9 @@ def _firms(reading: Reading) -> Iterator[Hit]:
             if (
                 firm.start() <= match.start() < firm.end()
                 and surnames * 2 > len(names)
-                and (len(names) > 2 or together)
-                and not any(k & {"stop", "head", "day", "month", "place"} for k in names)
+                and (len(names) > 2 or (together and not _CAPITAL_NEXT.match(reading.cased, firm.end())))
+                and not any(k & {"stop", "head", "day", "month"} for k in names)
+                and not all("place" in k for k in names)
             ):
                 yield Hit(firm.start(), firm.end(), "ORG", 0.6, "surnames joined like a firm's")
 
@@ -251,10 +253,13 @@ def _lower_pairs(text: str, tokens: Tokens) -> Iterator[Hit]:
         if at < done:
             continue
         end = at + 1
-        while end < len(tokens) and _strange(tokens[end].word) and text[tokens[end - 1].end : tokens[end].start] == " ":
+        while end < len(tokens) and text[tokens[end - 1].end : tokens[end].start] == " ":
+            middle = len(tokens[end].word) == 1 and end + 1 < len(tokens) and _strange(tokens[end + 1].word)
+            if not middle and not _strange(tokens[end].word):
+                break
             end += 1
         done = end
-        if 2 <= end - at <= 3 and _known_around(tokens, at, end):
+        if 2 <= end - at <= 4 and _known_around(tokens, at, end):
             run = tokens.part(at, end)
             if any(t.kinds & {"given", "surname"} for t in run) or _after_trigger(tokens, at):
                 yield Hit(run[0].start, run[-1].end, "PERSON", 0.65, "name in lower case")

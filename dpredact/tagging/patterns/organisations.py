@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dpredact.tagging import offices
 from dpredact.tagging.patterns.anchors import anchored
 from dpredact.tagging.patterns.interface import Hit, Reading
 from dpredact.tagging.patterns.tokens import kinds_of
@@ -34,7 +35,7 @@ def find(reading: Reading) -> Iterator[Hit]:
         for match in reading.anchored(head, reading.cased):
             start = _front(reading.cased, match.start())
             named = start < match.start() or (head is _HOUSE and " " in match[0].replace("High School", "HighSchool"))
-            if named:
+            if named and not offices.public(reading.cased[start : match.end()]):
                 end = match.end() - match[0].endswith(".")
                 yield Hit(start, end, "ORG", score, rule)
 

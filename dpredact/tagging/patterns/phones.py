@@ -17,9 +17,12 @@ _CLUSTER = re.compile(
 _LABEL = re.compile(
     r"(?i)\b(?:tel|telephone|phone|mobile|mob|cell|cellular|fax|whatsapp|call|ring|text|sms|dial|"
     r"t[ée]l[ée]phone|portable|tel[ée]fono|m[óo]vil|llame|llamar|telefon(?:nummer)?|handy|mobil|"
-    r"rufnummer|tlf|mobilnummer|contact)"
+    r"rufnummer|tlf|mobilnummer|contact|desk|office|work|home|landline|hotline|pager|(?:messages|texts?|calls?) to|answering|reach(?:ed|able)?)"
     r"(?: ?(?:no|nr|num|number|#))?\.?(?: (?:me|us|him|her|them|back|is|was|at|on|al|au|unter|på)){0,3} ?[:.]? ?\(?$"
 )
+# The same words behind the number: 202-555-0143 (cell), 555 0143-Office.
+_LABEL_BEHIND = re.compile(r"(?i) ?[-(,]? ?(?:cell|mobile|office|desk|home|work|fax|phone|tel|landline)\b")
+_PLUS = re.compile(r"\+\d{1,3}(?:[ .-]?\(0\))?(?:[ .-]?\d){8,13}")
 _OTHER = re.compile(
     r"(?i)\b(?:order|invoice|ref|reference|case|file|batch|ticket|serial|account|acct|id|no|nr|tracking|"
     r"isbn|issn|policy|claim|part|model|sku|version|bestellung|rechnung|commande|pedido|ordre)\.?"
@@ -61,7 +64,9 @@ def find(reading: Reading) -> Iterator[Hit]:
 def _cluster(reading: Reading, start: int, end: int, digits: int) -> Iterator[Hit]:
     words = reading.text[start:end]
     before = reading.before(start)
-    labelled = _LABEL.search(before) is not None
+    labelled = _LABEL.search(before) is not None or (
+        digits >= _SHORT and _LABEL_BEHIND.match(reading.text, end) is not None and not _DATE.match(words)
+    )
     if labelled and digits <= _LONG + 6:
         yield _hit(reading, start, end, 0.85, "phone after a label")
         return
@@ -78,6 +83,9 @@ def _cluster(reading: Reading, start: int, end: int, digits: int) -> Iterator[Hi
         found = True
         score = 0.6 if words[low:high].isdigit() else 0.8
         yield _hit(reading, start + low, start + high, score, "phone, valid in a region")
+    if not found and (match := _PLUS.match(words)) and not words.endswith(" 000"):
+        found = True
+        yield _hit(reading, start, start + match.end(), 0.65, "phone, international form")
     if not found and (match := _NANP.search(words)):
         yield _hit(reading, start + match.start(), start + match.end(), 0.6, "phone, North American form")
 

@@ -52,6 +52,8 @@ _STEMS = {
     "de": ("stra", "str.", "platz", "allee", "gasse", "weg", "ring", "damm", "ufer", "steig", "hof", "chaussee"),
     "da": ("vej", "gade", "all", "stræde", "plads", "vænge", "torv", "parken", "bakken", "haven"),
 }  # fmt: skip
+_UNIT_ALONE = re.compile(r"(?<![\w-])(?i:apt|apartment|suite|flat)\.? ?(?:#|(?i:no)\.? ?)?\d{1,5}[A-Za-z]?\b(?!-)|(?<![\w-])(?i:unit) \d{1,5},? (?i:box) \d{1,6}\b")
+_ZIP_LABEL = re.compile(r"(?i)\b(?:zip(?: ?code)?|post ?code|postal code|plz|código postal|code postal|postnummer)(?: (?:is|was|of))? ?[:=]? ?(?P<x>[A-Z]{0,2}-?\d{3,6}(?:[- ]\d{3,4})?)\b")
 _BOX = re.compile(r"\b(?:P\. ?O\. ?|PO |Post Office )(?i:Box) \d{1,6}\b|\b(?:Postfach|Apartado(?: de correos)?|Boîte postale|B\.P\.|Postboks) \d{1,6}\b")
 _ZIP = re.compile(rf"\b(?:{_CAP}(?: {_CAP}){{0,2}},? )?{_STATE},? \d{{5}}(?:-\d{{4}})?\b")
 _FIRST = re.compile(r"([^\W\d_]+) ")
@@ -92,6 +94,8 @@ def find(reading: Reading) -> Iterator[Hit]:
     yield from hits(reading.near(STREET, _ENGLISH, cased), "ADDRESS", 0.85, "street and number")
     yield from _abroad(reading)
     yield from hits(reading.near(DIGITS, _BOX), "ADDRESS", 0.85, "post box")
+    yield from hits(reading.near(DIGITS, _UNIT_ALONE), "ADDRESS", 0.65, "flat or suite")
+    yield from hits(reading.near(DIGITS, _ZIP_LABEL), "ADDRESS", 0.75, "postcode after a label")
     yield from hits(reading.near(FAR, _ZIP), "ADDRESS", 0.8, "state and ZIP code")
     for hit in hits(reading.on_lines(_TOWN_STATE, ",", cased), "LOCATION", 0.65, "town and state"):
         start = hit.start

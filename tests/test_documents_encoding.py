@@ -44,6 +44,7 @@ def test_an_encoding_is_found_and_written_back(text, encoding, found):
         b"\xff" * 40,
         "naïve résumé".encode("latin-1"),  # too short to be certain
         "She saw Frau Müller".encode("mac_roman"),
+        "Patient Müller wurde am Montag aufgenommen.".encode("mac_roman"),
         "李小明住在北京市海淀区".encode("gb18030"),
         b"text with a \0 in it",
         codecs.BOM_UTF16_LE + b"abc",  # odd length
@@ -66,6 +67,11 @@ def test_a_declared_encoding_is_believed_if_it_fits():
         read(data, "a.txt", Reading(encoding="utf-8"))
     assert read("Zoë".encode(), "a.txt", Reading(encoding="no-such-encoding")).text == "Zoë"
     assert read("Zoë".encode(), "a.txt", Reading(encoding="base64")).text == "Zoë"
+
+
+def test_a_declared_encoding_that_cannot_be_written_back_is_refused():
+    with pytest.raises(DocumentError):
+        read(b"+AGEAYg- x", "a.txt", Reading(encoding="utf-7"))  # 'ab x', which it writes plainly
 
 
 def test_an_html_declaration_is_found():

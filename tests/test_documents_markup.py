@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from dpredact.documents import Edit, Kind, read
+from dpredact.documents import Edit, Kind, Reading, read
+from dpredact.errors import DocumentError
 
 
 def replace(document, words):
@@ -155,3 +156,25 @@ def test_new_words_never_become_markup_with_what_stands_before_them(source, new,
     out = document.render([Edit(at, at + 1, new)])
     assert out.decode() == want
     assert new in read(out, "a.html").text
+
+
+PICTURE = b"<p>Odalys</p><img src='data:image/png;base64,aGVsbG8='><style>@font-face{src:url(data:font/woff2;base64,AAAA)}</style>"
+
+
+def test_files_inside_addresses_are_refused_and_pictures_blanked_on_request():
+    for data in (PICTURE, b"<a href='data:text/html;base64,T2RhbHlz'>x</a>",
+                 b"<script src=\"data:;base64,T2RhbHlz\"></script>"):  # fmt: skip
+        with pytest.raises(DocumentError) as caught:
+            read(data, "a.html")
+        assert "line 1" in caught.value.place
+    document = read(PICTURE, "a.html", Reading(pictures="blank"))
+    out = document.render([Edit(0, 6, "[P]")])
+    assert out.startswith(b"<p>[P]</p><img src='data:image/png;base64,iVBOR") and b"woff2;base64,AAAA" in out
+    assert b"aGVsbG8" not in out and "blank" in document.remarks([])[0]
+    with pytest.raises(DocumentError):
+        read(b"<a href='data:text/html;base64,T2RhbHlz'>x</a>", "a.html", Reading(pictures="blank"))
+
+
+def test_xml_is_known_by_its_first_line():
+    document = read(b"<?xml version='1.0'?><a><b>Oda&#108;ys</b></a>", "a.fodt")
+    assert words(document) == ["Odalys"]

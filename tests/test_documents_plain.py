@@ -148,6 +148,7 @@ def test_a_file_over_the_limit_is_refused_before_it_is_decoded(tmp_path, monkeyp
         (b"{\\rtf1 Odalys}", "a.txt"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "a.doc"),
         (b"\x1f\x8b\x08....", "a.txt"),
+        (b"From a@b\n\nx", "box.mbox"),
         (b"\x89PNG\r\n\x1a\n", "a.png"),
         (b"\xff\xd8\xff\xe0", "photo"),
     ],
@@ -161,3 +162,9 @@ def test_formats_whose_words_would_be_missed_are_refused(data, name):
 def test_nothing_of_the_text_stands_in_a_repr():
     document = read(b"Odalys", "a.txt")
     assert "Odalys" not in repr(document) + repr(Edit(0, 1, "Odalys")) + repr(document._decoded)
+
+
+def test_an_item_of_a_nested_list_is_no_code():
+    document = read(b"- a\n\n    - Odalys came\n\n    code here\n", "a.md")
+    assert words(document, Kind.PROSE) == ["a", "Odalys came"]
+    assert words(document, Kind.VALUE) == ["code here"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
@@ -53,6 +54,10 @@ def read(data: bytes, name: str, how: Reading | None = None) -> Document:
     for magic, what, step in UNREADABLE:
         if data.startswith(magic):
             raise DocumentError(f"this is {what}", next_step=step, place=name)
+    if PurePath(name).suffix.lower() == ".mbox":
+        raise DocumentError(
+            "this is a box of many mails", next_step="save each mail as .eml", place=name
+        )
     reader = _reader(data, name)
     try:
         return reader(data, name, how)
@@ -81,6 +86,7 @@ def open_path(path: str | os.PathLike[str], how: Reading | None = None) -> Docum
 
 Reader = Callable[[bytes, str, Reading], Document]
 DEEPEST = 8  # files in files in files
+XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\s")
 MODULE_OF = {
     "table": ".csv .tsv .tab",
     "tree": ".json .jsonl .ndjson .jsonlines .geojson .ipynb .webmanifest",
@@ -97,6 +103,8 @@ def _reader(data: bytes, name: str) -> Reader:
     module = next((m for m, suffixes in MODULE_OF.items() if suffix in suffixes.split()), "plain")
     if data.startswith(b"PK\x03\x04"):
         module = "office"
+    elif module == "plain" and XML_START.match(data):
+        module = "markup"
     elif picture.MAGIC.match(data):
         module = "picture"
     elif data[:1024].lstrip().startswith(b"%PDF-"):

@@ -156,7 +156,9 @@ def _guess(data: bytes, place: str) -> Decoded:
             text = data.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if text.encode(encoding) == data and not ODD_CAPITAL.search(text):
+        if ODD_CAPITAL.search(text):
+            break
+        if text.encode(encoding) == data:
             return _checked(Decoded(text, encoding), place)
     raise DocumentError(
         "the text encoding is not certain: no byte order mark, not UTF-8, and no other "

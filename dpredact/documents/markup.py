@@ -7,14 +7,18 @@ blocks too. Entities are read for the taggers and written back where new text ne
 
 from __future__ import annotations
 
+import base64
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from dpredact.documents import encoding as enc
+from dpredact.documents import picture
 from dpredact.documents.html_scan import Attribute, Token, readable, tokens
-from dpredact.documents.interface import Document, Kind, Reading
+from dpredact.documents.interface import Document, Edit, Kind, Reading
 from dpredact.documents.labels import is_prose
 from dpredact.documents.source import Builder, SourceDocument, Style
+from dpredact.errors import DocumentError
 
 # Elements inside a line of text; every other one begins a new block.
 INLINE = frozenset(
@@ -37,22 +41,57 @@ MACHINE = frozenset(
     "enctype target tabindex maxlength scope xmlns shape coords integrity crossorigin loading "
     "async defer checked selected disabled readonly required multiple autocomplete headers".split()
 )
+DATA_URI = re.compile(
+    r"data:(?P<media>[\w.+-]+/[\w.+-]+)?[;\w=.+-]*;base64,[A-Za-z0-9+/=%\s]*", re.IGNORECASE
+)
 META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 XML_DECLARATION = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)")
 
 
 def read(data: bytes, name: str, how: Reading) -> Document:
     """An HTML (or, by its suffix, XML) file."""
-    xml = PurePath(name).suffix.lower() in (".xml", ".svg", ".rss", ".atom", ".kml", ".gpx")
+    html = PurePath(name).suffix.lower() in (".html", ".htm", ".xhtml")
+    xml = not html  # the door sends other suffixes here only for XML
     found = XML_DECLARATION.match(data) or META.search(data, 0, 4096)
     declared = how.encoding or (found[1].decode("ascii") if found else None)
     decoded = enc.decode(data, declared=declared)
     builder = Builder()
+    always = _embedded(decoded.text, how)
     Walk(builder, decoded.text, xml).run()
     media = "application/xml" if xml else "text/html"
-    return SourceDocument(
-        name, media, decoded, builder, escape=_reference, plainly=lambda s: readable(s, url=True)[0]
-    )
+    return MarkupDocument(
+        name, media, decoded, builder, escape=_reference,
+        plainly=lambda source: readable(source, url=True)[0], always=always,
+    )  # fmt: skip
+
+
+class MarkupDocument(SourceDocument):
+    """HTML or XML; says when pictures inside it are blanked."""
+
+    def remarks(self, edits: Sequence[Edit]) -> tuple[str, ...]:
+        return (*super().remarks(edits), *((picture.BLANKED,) if self._always else ()))
+
+
+def _embedded(source: str, how: Reading) -> list[Edit]:
+    """Files written into the markup itself: fonts stay, pictures refuse the file or are
+    blanked, anything else refuses it: its words would go out unread."""
+    edits = []
+    for found in DATA_URI.finditer(source):
+        media = (found["media"] or "text/plain").lower()
+        if media.startswith("font/") or "font" in media:
+            continue
+        drawn = media.startswith("image/") and not media.startswith("image/svg")
+        if drawn and how.pictures == "blank":
+            blank = base64.b64encode(picture.BLANK).decode("ascii")
+            edits.append(Edit(*found.span(), f"data:image/png;base64,{blank}"))
+            continue
+        raise DocumentError(
+            "the file holds a picture whose words cannot be read" if drawn
+            else "the file holds another file inside an address",
+            next_step="take it out first" + (", or ask for blank pictures" if drawn else ""),
+            place=f"line {source.count(chr(10), 0, found.start()) + 1}",
+        )  # fmt: skip
+    return edits
 
 
 class Walk:
@@ -101,7 +140,9 @@ class Walk:
                 self.builder.gap("\n")
                 self.start = self.builder.length
         for attribute in token.attributes:
-            if attribute.name not in MACHINE and attribute.to > attribute.at:
+            if attribute.name in MACHINE or attribute.to == attribute.at:
+                continue
+            if not DATA_URI.match(self.source, attribute.at):
                 kind = "url" if attribute.name in URLS else "attribute"
                 self.later.append((attribute.at, attribute.to, kind, _style(attribute), where))
         if not inline and token.name not in VOID:

@@ -14,6 +14,7 @@ MAGIC = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIF
 BLANK = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2aQAAAABJRU5ErkJggg=="
 )
+BLANKED = "pictures are replaced by blank ones: their words cannot be read"
 
 
 class BlankPicture(Document):
@@ -30,7 +31,7 @@ class BlankPicture(Document):
         return BLANK
 
     def remarks(self, edits: Sequence[Edit]) -> tuple[str, ...]:
-        return ("pictures are replaced by blank ones: their words cannot be read",)
+        return (BLANKED,)
 
 
 def read(data: bytes, name: str, how: Reading, place: str = "") -> Document:

@@ -213,11 +213,13 @@ class SourceDocument(Document):
         escape: Callable[[str], str] | None = None,
         plainly: Callable[[str], str] = _same,
         settle: Callable[[dict[int, str]], None] | None = None,
+        always: Sequence[Edit] = (),
     ) -> None:
         """escape: how a character that the encoding cannot hold is spelled in this format;
         None if the format has no way, then the file becomes UTF-8 (`remarks` says so).
         plainly: reads the escapes in source that lies outside the pieces.
-        settle: a last look at all changed pieces (number -> new source) together."""
+        settle: a last look at all changed pieces (number -> new source) together.
+        always: edits of the source, outside the pieces, that every output gets."""
         self.name = name
         self.media_type = media_type
         self.text = builder.text()
@@ -228,6 +230,7 @@ class SourceDocument(Document):
         self._escape = escape
         self._plainly = plainly
         self._settle = settle
+        self._always = always
 
     def render(self, edits: Sequence[Edit]) -> bytes:
         replaced(self.text, edits)  # sorted, disjoint, inside
@@ -245,7 +248,7 @@ class SourceDocument(Document):
         if self._settle is not None:
             self._settle(changed)
         cuts = [Edit(self._pieces[n].at, self._pieces[n].to, new) for n, new in changed.items()]
-        cuts.sort(key=lambda cut: cut.start)
+        cuts = sorted([*cuts, *self._always], key=lambda cut: cut.start)
         return self._decoded.encode(replaced(source, cuts))
 
     def remarks(self, edits: Sequence[Edit]) -> tuple[str, ...]:

@@ -169,8 +169,15 @@ def _forms(words: str, entity: str) -> Iterable[tuple[str, bool]]:
         yield form, True
     for piece in pieces:
         for part in {piece, *piece.split("-")}:
-            if len(part) >= 2 and part not in PARTICLES:
+            if len(part) >= 2 and part not in PARTICLES and not _place_only(part):
                 yield part, False
+
+
+def _place_only(word: str) -> bool:
+    """A word of a name that is a place or a make and nobody's name (Beijing)."""
+    if word in lexicon.first_names() or word in lexicon.surnames():
+        return False
+    return word in lexicon.places() or word in lexicon.proper()
 
 
 def flat(text: str) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from dpredact.tagging import lexicon
 from dpredact.tagging.patterns import name_phrases
 from dpredact.tagging.patterns.anchors import anchored
 from dpredact.tagging.patterns.interface import Hit, Reading
@@ -23,13 +24,20 @@ _DETERMINERS = frozenset(
 )
 # After these a capitalised unknown word is somebody: to Tovin, with Ilse, by Perrin.
 _TOWARDS = frozenset(
-    "to by with from for and or than like about via per ask asked tell told call called ring contact contacted meet met "
+    "to by with from for about ask asked tell told call called ring contact contacted meet met "
     "thank thanks see saw invite invited email emailed phone phoned text texted message messaged hire hired "
     "named called remind reminded help helped visit visited but cc dear hi hello hey".split()
 )
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:['’-][^\W\d_]+)*"
 _CAPITAL_NEXT = re.compile(r" [A-ZÀ-ÖØ-Þ]")
 _FIRM_MARK = anchored(r"and\b|&", "and &")
+# Barrett's oesophagus belongs to no Barrett.
+_EPONYMOUS = frozenset(
+    "test tests sign disease syndrome criteria law laws theorem method procedure score scale index classification sarcoma lymphoma palsy "
+    "oesophagus esophagus fracture tumor tumour anaemia anemia thyroiditis chorea ataxia phenomenon reflex rule equation correction distance "
+    "coefficient number constant principle paradox razor dilemma algorithm inequality knife operation contracture tendon manoeuvre maneuver".split()
+)
+_AMOUNT = re.compile(r" ?\d|\(\d")
 _MONTH_THINGS = frozenset(
     "weather figures results report meeting election elections issue edition total sales numbers data deadline rain "
     "budget payroll newsletter invoice statement minutes target targets schedule".split()
@@ -44,8 +52,21 @@ def find(reading: Reading) -> Iterator[Hit]:
         high = low
         while high < len(words) and words[high][0] < end:
             high += 1
-        yield from runs(Tokens(reading.cased, words[low:high]), english=code in (None, "en"))
+        for hit in runs(Tokens(reading.cased, words[low:high]), english=code in (None, "en")):
+            if hit.score > _WEAK or not _thing(reading, hit):
+                yield hit
         low = high
+
+
+_WEAK = 0.65
+
+
+def _thing(reading: Reading, hit: Hit) -> bool:
+    """Does the text elsewhere speak of this unknown word with an article (the Freewinds)?"""
+    word = reading.flat[hit.start : hit.end]
+    if " " in word or word in lexicon.first_names():
+        return False
+    return any(f" {article} {word}" in reading.flat for article in ("the", "a", "an", "this", "these"))
 
 
 def runs(tokens: Tokens, english: bool = True) -> Iterator[Hit]:
@@ -178,12 +199,16 @@ def _determined(text: str, tokens: Tokens, at: int) -> bool:
 
 def _single(text: str, tokens: Tokens, at: int, english: bool) -> Hit | None:
     token = tokens[at]
-    if len(token.word) < 2 or ("upper" in token and not _spoken(token.word)) or _determined(text, tokens, at):
+    if len(token.word) < 2 or "upper" in token or _determined(text, tokens, at):
+        return None  # capitals in ordinary lines are acronyms: lines of capitals read like prose by now
+    if "day" in token or (token.kinds & {"stop", "head"} and "given" not in token):
         return None
-    if token.kinds & {"day", "stop", "head"} and "given" not in token:
-        return None
+    if _AMOUNT.match(text, token.end):
+        return None  # a drug or a unit: Norvasc 5 mg
     following = tokens[at + 1] if at + 1 < len(tokens) and text[token.end : tokens[at + 1].start] == " " else None
     owner = text.startswith(("'s ", "’s "), token.end)
+    if owner and at + 1 < len(tokens) and tokens[at + 1].word.lower() in _EPONYMOUS:
+        return None
     if "given" in token and not token.kinds & {"common", "month", "place", "proper"}:
         return Hit(token.start, token.end, "PERSON", 0.7, "given name")
     if not english:
@@ -192,7 +217,9 @@ def _single(text: str, tokens: Tokens, at: int, english: bool) -> Hit | None:
         return None
     acts = following is not None and following.word in VERBS
     before = tokens[at - 1].word.lower() if at and text[tokens[at - 1].end : token.start] == " " else ""
-    if "common" not in token and "month" not in token:
+    if before in ("and", "or") and at > 1 and "capital" in tokens[at - 2] and not _ordinary(tokens[at - 2]):
+        before = "with"  # Aurelio and Nim
+    if not token.kinds & {"common", "month", "place", "proper"}:
         return _unlisted(text, token, following, owner, acts, before)
     if "given" in token:
         return _ambiguous(text, token, tokens, at, owner, acts, before)
@@ -241,11 +268,6 @@ def _titled(text: str, tokens: Tokens, at: int) -> bool:
     return len(words) >= 3 and sum(w[0].isupper() for w in words) * 2 > len(words)
 
 
-def _spoken(word: str) -> bool:
-    """Could a word in capitals be said as a word (not ABCDEF)?"""
-    return len(word) > 3 and any(c in "AEIOUYÄÖÜÅØÆÉ" for c in word)
-
-
 def _lower_pairs(text: str, tokens: Tokens) -> Iterator[Hit]:
     """Two or three words in lower case that are in no dictionary, in a sentence of words that are."""
     done = 0
@@ -274,7 +296,11 @@ def _strange(word: str) -> bool:
         and word.islower()
         and not kinds_of(word) & {"common", "stop", "proper", "head", "place"}
         and any(c in "aeiouyäöüåøæé" for c in word)
+        and not _ADJECTIVE.search(word)
     )
+
+
+_ADJECTIVE = re.compile(r".{4}(?:al|ar|ic|ous|oid|ary|ive|able|ible|tion|sion|ment|ness|ity|ism|ists?|ally|ing|ed)$")
 
 
 def _known_around(tokens: Tokens, at: int, end: int) -> bool:

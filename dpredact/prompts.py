@@ -104,10 +104,11 @@ def open_turn(model: LanguageModel, system: str, user: str) -> str | None:
             return opened
         upto = answered.split(_ANSWER)[0]
         # Equal but for white space or an opening that this template adds only when it
-        # generates (a thinking tag): the template knows open turns. Else take the cut one.
-        if opened.rstrip().startswith(upto.rstrip()) and upto.rstrip():
-            return opened
-        return upto
+        # generates (a thinking tag): the template knows open turns. Else take the cut one,
+        # also where what it adds ends the turn that it opened.
+        more = opened.rstrip().removeprefix(upto.rstrip())
+        knows = upto.rstrip() and opened.rstrip().startswith(upto.rstrip())
+        return opened if knows and not model.eos & {*model.encode_markup(more)} else upto
     raise ModelError(
         "the chat template of this model accepts neither a system nor a user turn",
         next_step="use an instruction-tuned model with a chat template for conversations",

@@ -18,7 +18,14 @@ _STREET = re.compile(
     r"(?<=\d )(?:[A-Z.'-]+ ){1,3}(?:ST|STREET|RD|ROAD|AVE|AVENUE|LN|LANE|DR|DRIVE|CT|COURT|BLVD|BOULEVARD|WAY|PL|PLACE|SQ|SQUARE|"
     r"TERRACE|CLOSE|CRESCENT|PKWY|PARKWAY|HWY|HIGHWAY|ROW|WALK|HILL|GARDENS|GROVE|MEWS|CIRCLE|TRAIL)\b(?:,? (?:APT|SUITE|UNIT|FLAT)\b)?(?:,(?: [A-Z]+){1,3}(?=,? ))?"
 )
+_FIRM = re.compile(r"(?:(?!(?:FOR|AT|OF|BY|TO|IN|THE|AND|FROM|WITH|IS|WAS) )[A-Z.&'-]+ ){1,2}(?:LTD|LIMITED|INC|LLC|LLP|PLC|CORP|GMBH|A/S|APS|AG)\b")
+_HOUSE = re.compile(r"(?<=[A-Z] )(?:HOSPITAL|SCHOOL|UNIVERSITY|COLLEGE|CLINIC|ACADEMY|INSTITUTE|COURT)\b")
+_TOWN = re.compile(
+    r"(?<=GREW UP IN )[A-Z]+|(?<=BORN IN )[A-Z]+|(?<=RAISED IN )[A-Z]+|(?<=LIVES IN )[A-Z]+|(?<=LIVED IN )[A-Z]+|(?<=LIVE IN )[A-Z]+|"
+    r"(?<=LIVING IN )[A-Z]+|(?<=MOVED TO )[A-Z]+|(?<=MOVED FROM )[A-Z]+|(?<=BASED IN )[A-Z]+|(?<=RESIDENT OF )[A-Z]+"
+)
 _STATE_CODE = re.compile(r"[A-Z]{2},? \d{5}\b")
+_URGING = frozenset("PLEASE MUST SHOULD CAN NOT THE A AN YOUR THIS".split())
 _FEW = 8  # letters: a shorter line is an acronym or a heading
 _KNOWN_SHARE = 0.7  # of a line's words that English must know before the rest become names
 _ALWAYS = frozenset(
@@ -49,10 +56,11 @@ def _line(line: str) -> str:
 
 def _lowered(line: str) -> str:
     words = list(_WORD.finditer(line))
-    streets = [m.span() for m in _STREET.finditer(line)]
+    kept = [m.span() for p in (_STREET, _FIRM, _TOWN) for m in p.finditer(line)]
+    kept += [m.span() for m in _HOUSE.finditer(line) if _named(line, m.start())]
     out, done = [], 0
     for index, match in enumerate(words):
-        titled = any(a <= match.start() < b for a, b in streets)
+        titled = any(a <= match.start() < b for a, b in kept)
         new = match[0] if _STATE_CODE.match(line, match.start()) else match[0].title() if titled else _prose(line, words, index)
         out += [line[done : match.start()], new if len(new) == len(match[0]) else match[0]]
         done = match.end()
@@ -90,7 +98,9 @@ def _in_a_name(line: str, words: list[re.Match[str]], index: int) -> bool:
         first, last = lexicon.plain(words[left][0]), lexicon.plain(words[right][0])
         if f"{first} {last}" in lexicon.places():
             return True
-        if first in lexicon.first_names() and _surname(first, last):
+        if first in lexicon.first_names() and (_surname(first, last) or _stands_alone(line, words, left, right)):
+            return True
+        if _rare(first) and not lexicon.is_common(last) and len(last) > 3:
             return True
     return False
 
@@ -103,6 +113,26 @@ def _surname(first: str, last: str) -> bool:
     if not lexicon.is_common(first):
         return True
     return not _frequent(last) and not (_frequent(first) and lexicon.is_common(last))
+
+
+def _named(line: str, at: int) -> bool:
+    """Is the word in front of `at` one that English does not know, as in ALDWICK HOSPITAL?"""
+    words = _WORD.findall(line[max(0, at - 30) : at])
+    return bool(words) and not lexicon.is_common(lexicon.plain(words[-1]))
+
+
+def _rare(plain: str) -> bool:
+    return lexicon.common().get(plain, 0) > 12_000
+
+
+def _stands_alone(line: str, words: list[re.Match[str]], left: int, right: int) -> bool:
+    """MARK BROWN: two ordinary words that are names, where no sentence could use the words."""
+    if lexicon.plain(words[right][0]) not in lexicon.surnames():
+        return False
+    if left and words[left - 1][0] in _URGING:
+        return False
+    after = line[words[right].end() :]
+    return re.match(r"\s*(?:[.,;:)?!]|$|(?:AND|IS|WAS|HAS|HAD|WILL|WHO|FROM|AT|ON|SAID|SAYS|LEFT|CAME)\b)", after) is not None
 
 
 def _frequent(plain: str) -> bool:

@@ -36,7 +36,7 @@ _WORDS = anchored(
     rf"|{_MONTHS} {_DAY}(?:st|nd|rd|th)?\b(?! ?(?:%|{_MONTHS}))(?:(?: ?[-–] ?| and | to ){_DAY}(?:st|nd|rd|th)?\b)?(?:,? ?{_YEAR}\b)?"
     rf"|{_MONTHS},?{_S}{_OF}{_YEAR}\b"
     rf")(?![\w/])",
-    "jan feb fev mar mai maj may mär apr abr avr jun juin jul juil aug ago aou sep set okt oct nov dec dez dic ene",
+    "jan feb fev mar mai maj may apr abr avr jun juin jul juil aug ago aou sep set okt oct nov dec dez dic ene",
 )
 _NUMBERS = re.compile(
     rf"(?<![\w/.,+-])(?:(?P<y>{_YEAR})(?P<m1>[-/.])(?P<b>\d{{1,2}})(?P=m1)(?P<c>\d{{1,2}})"

@@ -102,7 +102,7 @@ _SAYS = r"(?: (?:is|was|of|ist|lautet|est|es|er))?"
 _STRONG: tuple[tuple[str, str, str], ...] = (
     ("PASSPORT", r"passports?|reisepass|passeport|pasaporte|pas(?:nummer)?", "passport reisepass passeport pasaporte pas"),
     ("LICENSE", r"driv(?:er|ing)(?:'s|s|’s)? ?licen[cs]es?|dl|licen[cs]e|führerschein\w*|permis de conduire|carn[ée] de conducir|kørekort\w*",
-     "driver driving dl licen fuhrerschein führerschein permis_de carne_de kørekort"),
+     "driver driving dl licen fuhrerschein permis_de carne_de kørekort"),
     ("NATIONAL_ID", r"national id(?:entity|entification)?(?: card)?|identity card|id card|personalausweis\w*|dni|nie|nif|cpr|pesel|nhs|medicare|nino|national insurance|personnummer|curp|ssn|cedula",
      "national_i identity_card id_card personalausweis dni nie nif cpr pesel nhs medicare nino personnummer curp ssn cedula"),
     ("TAX_ID", r"vat|tax(?:payer)?(?: id(?:entification)?)?|tin|ein|itin|utr|steuer\w*|ust-?id\w*|siret|siren|cvr|nip|regon",

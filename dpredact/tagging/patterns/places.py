@@ -57,6 +57,7 @@ _ZIP_LABEL = re.compile(r"(?i)\b(?:zip(?: ?code)?|post ?code|postal code|plz|có
 _BOX = re.compile(r"\b(?:P\. ?O\. ?|PO |Post Office )(?i:Box) \d{1,6}\b|\b(?:Postfach|Apartado(?: de correos)?|Boîte postale|B\.P\.|Postboks) \d{1,6}\b")
 _ZIP = re.compile(rf"\b(?:{_CAP}(?: {_CAP}){{0,2}},? )?{_STATE},? \d{{5}}(?:-\d{{4}})?\b")
 _FIRST = re.compile(r"([^\W\d_]+) ")
+_DEGREES = frozenset("MD MA PA ME OR IN HI OK DE CO AL MS".split())  # also degrees and words
 _TOWN_STATE = re.compile(rf"\b{_CAP}(?: {_CAP}){{0,2}}, {_STATE}\b(?! \d)")
 _POSTCODE = re.compile(rf"(?<![\w-]){_UK_CODE}(?![\w-])")
 _LABELLED = re.compile(
@@ -101,6 +102,9 @@ def find(reading: Reading) -> Iterator[Hit]:
         start = hit.start
         while (word := _FIRST.match(cased, start, hit.end)) and "stop" in kinds_of(word[1]):
             start = word.end()
+        town, state = cased[start : hit.end].rsplit(", ", 1)
+        if state in _DEGREES and lexicon.plain(town) not in lexicon.places():
+            continue
         yield Hit(start, hit.end, hit.entity, hit.score, hit.rule)
     yield from hits(reading.near(DIGITS, _POSTCODE), "ADDRESS", 0.75, "UK postcode")
     for hit in hits(reading.on_lines(_LABELLED, ":="), "ADDRESS", 0.8, "address after a label"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpredact.errors import DocumentError, ModelError
-from dpredact.jobs.engine import Result
+from dpredact.jobs.engine import Input, Result
 
 MARKER = "Zebulon-Quartermain"  # a private word that may appear nowhere but in the inputs
 
@@ -35,8 +35,8 @@ class FakeFactory:
 class FakeEngine:
     settings: FakeFactory
 
-    def __call__(self, data: bytes, name: str, tokens) -> Result:
-        text = data.decode("utf-8")
+    def __call__(self, given: Input, tokens) -> Result:
+        text, name = given.data.decode("utf-8"), given.name
         word = text.split(" ", 1)[0]
         if self.settings.log:
             (Path(self.settings.log) / f"{name}.{os.getpid()}.{time.monotonic_ns()}").touch()

@@ -219,6 +219,27 @@ def test_signed_certificates(room: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert certificate.verify((room / "out/a.txt").read_bytes(), claim).ok
 
 
+def test_corrections_beside_a_file_decide_what_is_private(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another correction is another release; a stale one refuses the file."""
+    with pytest.raises(SystemExit):
+        main(["tags", "in/a.txt", "--save", "--json"])
+    beside = room / "in/a.txt.tags.jsonl"
+    head = beside.read_text().splitlines()[0]
+    beside.write_text(head + '\n{"text": "today", "entity": "PERSON"}\n')
+    capsys.readouterr()
+    code, out, _ = rewrite(capsys, "in", "-o", "out", "--json")
+    assert code == 0 and [x["path"] for x in lines(out)] == ["in/a.txt", "in/sub/b.md"]
+    assert (room / "out/a.txt").read_text() == TEXT.replace("today", "[other]")
+    beside.write_text(head + '\n{"text": "call", "entity": "PERSON"}\n')
+    rewrite(capsys, "in", "-o", "out", "--resume")
+    assert (room / "out/a.txt").read_text() == TEXT.replace("call", "[other]")
+    (room / "in/a.txt").write_text(TEXT + "More.\n")
+    code, out, _ = rewrite(capsys, "in", "-o", "out", "--json", "--resume")
+    assert code == 3 and "stale" in lines(out)[0]["reason"]
+    assert rewrite(capsys, "in", "-o", "out", "--resume", "--ignore-corrections")[0] == 0
+    assert (room / "out/a.txt").read_text() == CLEAN + "More.\n"
+
+
 # -- progress ---------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jobs_fakes import MARKER, FakeFactory
+from tests.jobs_fakes import MARKER, FakeFactory
 
 from dpredact.errors import BudgetExceeded, ModelError
 from dpredact.jobs import jobfile, journal, outputs, run, walking
@@ -302,8 +302,8 @@ def test_workers_leave_when_the_parent_is_killed(room: Room, tmp_path: Path) -> 
         "import sys, os\n"
         "sys.path.insert(0, os.environ['FAKES'])\n"
         "from pathlib import Path\n"
-        "from jobs_fakes import FakeFactory\n"
-        "from test_jobs_run import Heard, Room\n"
+        "from tests.jobs_fakes import FakeFactory\n"
+        "from tests.test_jobs_run import Heard, Room\n"
         "if __name__ == '__main__':\n"
         "    room = Room.__new__(Room)\n"
         "    base = Path(sys.argv[1])\n"
@@ -311,7 +311,7 @@ def test_workers_leave_when_the_parent_is_killed(room: Room, tmp_path: Path) -> 
         "    room.run(seconds=60, jobs=2)\n"
     )
     (tmp_path / "main.py").write_text(script)
-    env = {**os.environ, "FAKES": str(Path(__file__).parent)}
+    env = {**os.environ, "FAKES": str(Path(__file__).parent.parent)}
     parent = subprocess.Popen([sys.executable, str(tmp_path / "main.py"), str(tmp_path)], env=env)
     deadline = time.monotonic() + 60
     while len(pids := {p.name.split(".")[2] for p in room.log.iterdir()}) < 2:

@@ -110,12 +110,12 @@ def test_a_symbolic_link_that_is_named_is_a_problem(tree: Path) -> None:
 
 
 def test_hidden_files_certificates_and_avoided_folders_are_left_out(tree: Path) -> None:
-    for name in ("docs/.secret", "docs/a.txt.cert.json", "docs/.git", "docs/out/a.txt"):
+    for name in ("docs/.secret", "docs/a.txt.cert.json", "docs/a.txt.tags.jsonl", "docs/.git", "docs/out/a.txt"):
         (tree / name).parent.mkdir(exist_ok=True)
         (tree / name).write_text("x")
     found = walk(["docs"], Rules(avoid=(tree / "docs/out",)))
     assert places(found) == ["a.txt", "b.md", "sub/a.txt", "sub/deep/c.csv"]
-    assert {r.path for r in found.passed} == {"docs/.secret", "docs/a.txt.cert.json"}
+    assert {r.path for r in found.passed} == {"docs/.secret", "docs/a.txt.cert.json", "docs/a.txt.tags.jsonl"}
     assert ".secret" in places(walk(["docs"], Rules(hidden=True)))
 
 

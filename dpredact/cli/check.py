@@ -69,7 +69,7 @@ def command(
     )
     lists = Path(rules.tagger.lists) if rules is not None and rules.tagger.lists else None
     walk_rules = walking.Rules(
-        tuple(include or ()), tuple(exclude or ()), not no_gitignore, hidden=True, certificates=True,
+        tuple(include or ()), tuple(exclude or ()), not no_gitignore, hidden=True, beside=True,
         avoid=tuple(p for p in (policy_file, baseline, write_baseline, lists) if p is not None),
     )  # fmt: skip
     found = _find(paths or [], files_from, nul, walk_rules)

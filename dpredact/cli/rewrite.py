@@ -56,6 +56,7 @@ def command(
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop after the first document that fails.")] = False,
     sign: Annotated[Path | None, typer.Option(metavar="KEY", help="Sign certificates with this private key (see keygen).", show_default=False)] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="PRIVATE report for the owner: words found, realised losses.", show_default=False)] = None,
+    ignore_corrections: Annotated[bool, typer.Option("--ignore-corrections", help="Tag anew where there is a FILE.tags.jsonl.")] = False,
     allow_cut: Annotated[bool, typer.Option("--allow-cut", help="Accept texts that were cut at max_new_tokens.")] = False,
     allow_download: Annotated[bool, typer.Option("--allow-download", help="Fetch missing models.")] = False,
     unsafe_seed: Annotated[int | None, typer.Option(metavar="N", help="Repeatable draws, for tests only; certificates say unsafe.", show_default=False)] = None,
@@ -69,7 +70,7 @@ def command(
     wanted = Wanted(
         given, output_dir, in_place, files_from, nul, tuple(include or ()), tuple(exclude or ()),
         not no_gitignore, stdin_filename, certificate, name_map, as_json, resume, again,
-        only_failed, shard, jobs, fail_fast, sign, report, allow_cut,
+        only_failed, shard, jobs, fail_fast, sign, report, allow_cut, not ignore_corrections,
     )  # fmt: skip
     wanted.check()
     from dpredact import policy as policies
@@ -115,6 +116,7 @@ class Wanted:
     sign: Path | None
     report: Path | None
     allow_cut: bool
+    corrections: bool
 
     @property
     def from_stdin(self) -> bool:
@@ -194,7 +196,7 @@ def _job(
         journal.Identity(key, policy),
         journal.Journal(state, job_id, part, folder),
         run.Options(policy.needs_model, wanted.resume, wanted.again, wanted.fail_fast,
-                    wanted.allow_cut, wanted.in_place, wanted.jobs),
+                    wanted.allow_cut, wanted.in_place, wanted.corrections, wanted.jobs),
         folder, job_file, signer, report,
     )  # fmt: skip
     teller = _Teller(progress, wanted.as_json)
@@ -319,7 +321,7 @@ def _pipe(wanted: Wanted, factory: Factory, signer: Any) -> int:
 
     data = sys.stdin.buffer.read()
     report = Report(wanted.report, []) if wanted.report else None
-    result: Result = engine.run(factory(), data, wanted.stdin_name, lambda n: None)
+    result: Result = engine.run(factory(), engine.Input(data, wanted.stdin_name), lambda n: None)
     if report is not None and result.report is not None:
         report.add(wanted.stdin_name, result.report)
         report.close()

@@ -10,11 +10,15 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dpredact.errors import DocumentError, DpredactError
 from dpredact.jobs.outputs import written_name
 from dpredact.policy import Policy
+
+if TYPE_CHECKING:
+    from dpredact.documents import Document
+    from dpredact.tagging import Tagging
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -40,8 +44,17 @@ class Result:
     report: dict[str, Any] | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True)
+class Input:
+    """One document. `name` tells the format; `corrections`: the sidecar of a person, if any."""
+
+    data: bytes = field(repr=False)
+    name: str
+    corrections: bytes | None = field(default=None, repr=False)
+
+
 class Engine(Protocol):
-    def __call__(self, data: bytes, name: str, tokens: Tokens) -> Result: ...
+    def __call__(self, given: Input, tokens: Tokens) -> Result: ...
 
 
 Factory = Callable[[], Engine]  # picklable; called once per process
@@ -75,12 +88,12 @@ class PipelineEngine:
 
             self._model = lm.load(policy.model, allow_download=settings.allow_download)
 
-    def __call__(self, data: bytes, name: str, tokens: Tokens) -> Result:
+    def __call__(self, given: Input, tokens: Tokens) -> Result:
         from dpredact import documents, pipeline
 
-        settings = self._settings
+        settings, name = self._settings, given.name
         report: dict[str, Any] | None = {} if settings.report else None
-        document = documents.read(data, name)
+        document = documents.read(given.data, name)
         if document.output_name != written_name(name):
             raise DocumentError(
                 "the file is of another kind than its name says",
@@ -91,6 +104,7 @@ class PipelineEngine:
             settings.policy,
             self._model,
             tagger=self._tagger,
+            tagging=_corrected(given, document),
             progress=tokens,
             report=report,
             unsafe_seed=settings.unsafe_seed,
@@ -107,14 +121,24 @@ class PipelineEngine:
         )
 
 
-def run(engine: Engine, data: bytes, name: str, tokens: Tokens) -> Result:
+def _corrected(given: Input, document: Document) -> Tagging | None:
+    """The spans that a person left in the sidecar; None without one. Raises DocumentError."""
+    from dpredact.tagging import sidecar
+
+    if given.corrections is None:
+        return None
+    text = given.corrections.decode("utf-8", "replace")
+    return sidecar.parse(text, document, f"{given.name}{sidecar.SUFFIX}")
+
+
+def run(engine: Engine, given: Input, tokens: Tokens) -> Result:
     """The engine's Result for one document; a refusal or a fault is a Result as well."""
     try:
-        return engine(data, name, tokens)
+        return engine(given, tokens)
     except DpredactError as error:
         # 3 and 4: this document was looked at and must not go out. The rest is a failure.
         status = "refused" if error.exit_code in (3, 4) else "failed"
-        place = error.place.removeprefix(name).lstrip(":, ")
+        place = error.place.removeprefix(given.name).lstrip(":, ")
         reason = f"{place}: {error.message}" if place else error.message
         return Result(status, reason=reason, next_step=error.next_step, code=error.exit_code)
     except Exception as error:

@@ -77,10 +77,11 @@ class Identity:
     policy: Policy
     model: str = ""  # digest of the weights; "" without a model
 
-    def of(self, data: bytes) -> str:
-        """HMAC of input, policy (word lists included), model and version, in hexadecimal."""
+    def of(self, data: bytes, corrections: bytes | None = None) -> str:
+        """HMAC of input, corrections, policy (word lists included), model and version."""
         parts = (
             data,
+            b"" if corrections is None else b"corrected" + corrections,
             self.policy.model_dump_json().encode(),
             _lists(self.policy),
             self.model.encode(),

@@ -12,13 +12,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from dpredact.errors import DpredactError, ModelError
 from dpredact.jobs import engine as engines
-from dpredact.jobs.engine import Factory, Result
+from dpredact.jobs.engine import Factory, Input, Result
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,7 @@ class Task:
     """
 
     label: Any
-    data: bytes = field(repr=False)
-    name: str
+    given: Input
     begin: Callable[[], bool]
 
 
@@ -50,7 +49,7 @@ def _here(factory: Factory, tasks: Iterator[Task], told: Told) -> Iterator[tuple
     for task in tasks:
         engine = engine or factory()  # a job with nothing to do loads nothing
         if task.begin():
-            yield task, engines.run(engine, task.data, task.name, lambda n, t=task: told(t, n))
+            yield task, engines.run(engine, task.given, lambda n, t=task: told(t, n))
 
 
 def _there(
@@ -111,7 +110,7 @@ class _Crew:
     def _hand(worker: _Worker, task: Task) -> None:
         worker.task = task
         try:
-            worker.pipe.send((task.data, task.name))
+            worker.pipe.send(task.given)
         except OSError:
             pass  # it has just died; `listen` finds out and says which document it cost
 
@@ -187,8 +186,8 @@ def _work(pipe: Connection, factory: Factory, threads: int) -> None:
             return
         pipe.send(("ready", None))
         while True:
-            data, name = pipe.recv()
-            result = engines.run(engine, data, name, lambda n: pipe.send(("tokens", n)))
+            given = pipe.recv()
+            result = engines.run(engine, given, lambda n: pipe.send(("tokens", n)))
             pipe.send(("result", result))
     except (EOFError, OSError):
         os._exit(0)

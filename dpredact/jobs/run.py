@@ -15,12 +15,12 @@ from typing import Any, Protocol
 
 from dpredact.errors import BudgetExceeded, DocumentError, DpredactError, NotCovered
 from dpredact.jobs import outputs, pool
-from dpredact.jobs.engine import Factory, Result
+from dpredact.jobs.engine import Factory, Input, Result
 from dpredact.jobs.journal import Identity, Journal
 from dpredact.jobs.jobfile import JobFile, Record
 from dpredact.jobs.outputs import Target, WriteFailed
 from dpredact.jobs.report import Report
-from dpredact.jobs.walking import Source
+from dpredact.jobs.walking import CORRECTIONS_SUFFIX, Source
 
 GRAVITY = (5, 4, 2, 3, 1, 0)  # exit codes, the most serious first
 
@@ -49,6 +49,7 @@ class Options:
     fail_fast: bool = False
     allow_cut: bool = False
     in_place: bool = False
+    corrections: bool = True  # read FILE.tags.jsonl beside FILE
     jobs: int = 1
 
 
@@ -128,18 +129,19 @@ class _Work:
             if self.stopped:
                 return
             try:
-                label, data = self.prepare(source, target)
+                label, given = self.prepare(source, target)
             except _Settled as settled:
                 self.settle(source, settled.record)
             except DpredactError as error:
                 self.settle(source, self.from_error(source, error))
             else:
-                yield pool.Task(label, data, target.name, lambda x=label: self.begin(x))
+                yield pool.Task(label, given, lambda x=label: self.begin(x))
 
-    def prepare(self, source: Source, target: Target) -> tuple[_Label, bytes]:
+    def prepare(self, source: Source, target: Target) -> tuple[_Label, Input]:
         """Everything that can be known before a budget is spent. Raises what speaks against it."""
         data = _bytes(source.path) if source.data is None else source.data
-        label = _Label(source, target, self.job.identity.of(data))
+        corrections = self.corrections(source)
+        label = _Label(source, target, self.job.identity.of(data, corrections))
         place = self.job.place(target)
         entry = self.journal.entry(label.key, place)
         options = self.job.options
@@ -158,7 +160,14 @@ class _Work:
         elif options.spends and self.journal.elsewhere(label.key, place):
             label.note = "the same text is released under another name too; their losses add up"
         outputs.room_for(target, len(data))
-        return label, data
+        return label, Input(data, target.name, corrections)
+
+    def corrections(self, source: Source) -> bytes | None:
+        """What a person wrote beside the file with `tags --save`; None without it."""
+        beside = source.path.with_name(source.path.name + CORRECTIONS_SUFFIX)
+        if not self.job.options.corrections or source.data is not None or not beside.exists():
+            return None
+        return _bytes(beside)
 
     def finished_before(self, source: Source, target: Target, entry: Any) -> None:
         """Is a finished document skipped, refused, or (when it costs nothing) done again?"""

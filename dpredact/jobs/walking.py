@@ -21,6 +21,7 @@ import pathspec
 from dpredact.errors import UsageError
 
 CERTIFICATE_SUFFIX = ".cert.json"
+CORRECTIONS_SUFFIX = ".tags.jsonl"
 OWN_FILES = (".dpredact-job",)  # what a job itself leaves in its output folder
 _MAGIC = frozenset("*?[")
 
@@ -71,7 +72,7 @@ class Rules:
     exclude: tuple[str, ...] = ()
     gitignore: bool = True
     hidden: bool = False
-    certificates: bool = False  # hand out *.cert.json too
+    beside: bool = False  # take what lies beside documents, too: *.cert.json, *.tags.jsonl
     avoid: tuple[Path, ...] = ()
 
 
@@ -213,8 +214,8 @@ class _Walker:
             return "a symbolic link, which is not followed"
         if name == ".git" or os.path.realpath(path) in self.avoid or name in OWN_FILES:
             return _UNSAID
-        if name.endswith(CERTIFICATE_SUFFIX) and not self.rules.certificates:
-            return "a certificate"
+        if not self.rules.beside and name.endswith((CERTIFICATE_SUFFIX, CORRECTIONS_SUFFIX)):
+            return "a certificate" if name.endswith(CERTIFICATE_SUFFIX) else "corrections of tags"
         if name.startswith(".") and not self.rules.hidden:
             return "hidden (its name begins with a dot)"
         tail = "/" if is_folder else ""

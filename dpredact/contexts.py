@@ -32,8 +32,9 @@ SURROGATES: dict[str, tuple[str, ...]] = {
         "Acorn Ltd", "Birch Group", "Cedar Trust", "Dover Institute", "Elm Services",
         "Fir Partners", "Grove Clinic", "Hazel Bank",
     ),
-    "DATE": ("1 January 2000", "2 February 2000", "3 March 2000", "4 April 2000", "5 May 2000"),
-    "TIME": ("10:00", "11:00", "12:00", "13:00"),
+    # Weekdays: they fit after on, since, until and before, and cost one token.
+    "DATE": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "TIME": ("noon", "midnight", "dawn", "dusk"),
     "AGE": ("40", "41", "42", "43"),
 }  # fmt: skip
 
@@ -81,6 +82,10 @@ class Context:
     def text(self, view: str | None = None) -> str:
         """The public view, or private view `view`, as text (`token`: one `_` per slot)."""
         return "".join(p if isinstance(p, str) else self._shown(p, view) for p in self.pieces)
+
+    def public(self, first: int, last: int) -> str:
+        """The public view of pieces first to last (exclusive)."""
+        return "".join(p if isinstance(p, str) else self._shown(p, None) for p in self.pieces[first:last])
 
     def _shown(self, slot: Slot, view: str | None) -> str:
         if view is not None and slot.view == view:

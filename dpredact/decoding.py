@@ -121,8 +121,8 @@ class Mixer:
         """All order-cap groups in one search; realised losses are charged before anything is drawn."""
         caps = [self._accounts[n].caps() for n in names]
         forward, reverse = (
-            (torch.tensor([c[side][0] for c in caps]).double(),
-             torch.tensor([c[side][1] for c in caps]).double())
+            (torch.tensor([c[side][0] for c in caps], dtype=torch.float64),
+             torch.tensor([c[side][1] for c in caps], dtype=torch.float64))
             for side in (0, 1)
         )  # fmt: skip
         private = log_rows[[1 + i for i in places]]  # (groups, K)
@@ -178,6 +178,7 @@ class Lane:
     mixer: Mixer
     support: Support
     no_repeat: int | None = None
+    ends: frozenset[int] = frozenset()  # further tokens that end this text, from public text
     least: int = 0  # tokens drawn before an end token may be: policy and skeleton only
     ids: list[int] = field(default_factory=list, repr=False)
     finished: bool = False  # the model ended the text itself
@@ -192,6 +193,7 @@ class Lane:
 
     def advance(self, logits: torch.Tensor, eos: frozenset[int], draw: Draw) -> int:
         """Draw this lane's next token. logits: (rows of this lane, V)."""
+        eos = eos | self.ends
         barred = eos if len(self.ids) < self.least else frozenset()
         if self.no_repeat is not None:
             barred = barred | repeats(self.ids, self.no_repeat)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpredact import contexts, planning, prompts
+from dpredact import contexts
 from dpredact.certificate import statement
 from dpredact.documents.interface import Document, Edit
 from dpredact.errors import DpredactError, ModelError, NotCovered
@@ -91,8 +91,7 @@ def rewrite(
             from dpredact import lm
 
             model = lm.load(policy.model)
-        writer = _spans_writer if policy.scope == "spans" else _document_writer
-        release = writer(document, policy, model, regions, progress, report, unsafe_seed)
+        release = _with_model(document, policy, model, regions, progress, report, unsafe_seed)
     leftovers.search(document, release.data, release.text, release.drawn, found.spans, policy)
     if report is not None:
         words = [(r.entity, document.text[r.start : r.end]) for r in regions]
@@ -112,7 +111,7 @@ def _without_model(
     document: Document, policy: Policy, regions: Sequence[contexts.Region]
 ) -> Release:
     """redact and keep: labels in place of words, nothing drawn."""
-    edits = [label_edit(document, policy, r) for r in regions]
+    edits = [Edit(r.start, r.end, f"[{r.group}]") for r in regions]
     data = document.render(edits)
     promised = promise(policy, dict.fromkeys(view_names(policy), 0), 1)
     chunks: list[statement.Chunk] = []
@@ -124,12 +123,7 @@ def _without_model(
     )
 
 
-def label_edit(document: Document, policy: Policy, region: contexts.Region) -> Edit:
-    """The label in a region's place; white space at line ends inside it is kept as line ends."""
-    return Edit(region.start, region.end, f"[{region.group}]")
-
-
-def _document_writer(
+def _with_model(
     document: Document,
     policy: Policy,
     model: LanguageModel,
@@ -138,86 +132,28 @@ def _document_writer(
     report: dict[str, Any] | None,
     unsafe_seed: int | None,
 ) -> Release:
-    """scope: document. Every unit is written anew; regions elsewhere become labels."""
+    """Draw what is to be drawn, put it back, certify."""
     from dpredact import decoding
     from dpredact.privacy.sampling import SystemDraw, UnsafeSeededDraw
+    from dpredact.writing import Writing
 
-    frame = prompts.frame(model, prompts.REWRITE, policy.placeholder)
-    if len(frame) > planning.PROMPT:
-        raise ModelError("this model's chat template is longer than the room kept for it")
-    what = planning.plan(
-        document, policy, regions, model.encode, model.vocab_size, model.window
-    )
-    mixer = decoding.Mixer(what.promise, policy)
-    if report is not None:
-        mixer.watch()
-    support = decoding.support_of(what.promise, policy, model.controls)
+    writing = Writing(document, policy, model, regions, watch=report is not None)
     draw = SystemDraw() if unsafe_seed is None else UnsafeSeededDraw(unsafe_seed)
-    edits = [label_edit(document, policy, r) for r in what.kept]
-    finished = "stop"
-    lanes = [_lane(unit, frame, policy, model, mixer, support) for unit in what.units]
     with guarded(document.name):
-        for batch in decoding.in_batches(lanes, BATCH_TOKENS):
+        for batch in decoding.in_batches(writing.lanes, BATCH_TOKENS):
             decoding.decode(model, batch, draw, progress)
-        texts = [model.decode(lane.ids) for lane in lanes]
-    if not all(lane.finished for lane in lanes):
-        finished = "length"
-    for unit, text in zip(what.units, texts, strict=True):
-        edits.append(Edit(unit.context.start, unit.context.end, tidy(text, document, unit, policy)))
-    edits.sort(key=lambda e: e.start)
+        edits, finished = writing.finish()
     data = document.render(edits)
-    chunks = [statement.Chunk(u.limit, u.context.views()) for u in what.units]
+    promised = writing.plan.promise
     certificate = statement.build(
-        document.output_name, data, policy, what.promise, chunks, model_facts(model),
+        document.output_name, data, policy, promised, writing.chunks(), model_facts(model),
         safe=unsafe_seed is None, finished=finished,
     )  # fmt: skip
     if report is not None:
-        report["realised"] = mixer.record
-        report["remaining"] = mixer.remaining()
-    written = [(u.context.start, u.context.end) for u in what.units]
+        report["realised"] = writing.mixer.record
+        report["remaining"] = writing.mixer.remaining()
     return _release(
-        document, data, certificate, what.promise, finished, "written", edits, written
-    )
-
-
-def _lane(
-    unit: planning.Unit, frame: prompts.Frame, policy: Policy, model: LanguageModel, mixer: Any, support: Any
-) -> Any:
-    from dpredact import decoding
-
-    rows: dict[str | None, Sequence[int]] = {
-        view: frame.wrap(unit.context.ids(model.encode, view))
-        for view in (None, *unit.context.views())
-    }
-    width = len(rows[None]) + (0 if policy.placeholder == "token" else policy.view_reserve)
-    return decoding.lane(
-        rows,
-        mixer,
-        support,
-        width=width,
-        limit=unit.limit,
-        no_repeat=policy.decoding.no_repeat,
-        least=min(unit.limit // 2, unit.length // 4),
-    )
-
-
-def tidy(text: str, document: Document, unit: planning.Unit, policy: Policy) -> str:
-    """Drawn text made fit for the file: a function of drawn tokens, policy and skeleton.
-
-    Scrubbed patterns become labels; outer white space goes; line ends are the file's.
-    """
-    from dpredact.tagging import scrub
-
-    text = scrub.scrub(text.strip(), policy)
-    source = document.text
-    if "\r\n" in source and "\n" not in source.replace("\r\n", ""):
-        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
-    return text
-
-
-def _spans_writer(*_: Any) -> Release:
-    raise ModelError(
-        "scope: spans is not in this version", next_step="use scope: document"
+        document, data, certificate, promised, finished, "written", edits, writing.drawn()
     )
 
 

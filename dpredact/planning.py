@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpredact import contexts
 from dpredact.documents.interface import Document, Kind
@@ -28,6 +28,16 @@ class Unit:
     context: contexts.Context
     length: int  # public tokens
     limit: int  # this unit's share of T
+    slot: contexts.Slot | None = None  # spans scope: the one span to be replaced
+    lead: str = field(default="", repr=False)  # spans scope: public text up to the span
+    follow: str = field(default="", repr=False)  # spans scope: public text after it
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Private views that this unit's draws depend on."""
+        if self.slot is not None:
+            return (self.slot.view,) if self.slot.view is not None else ()
+        return self.context.views()
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,8 @@ def plan(
 
     window: tokens of the model's window.
     """
+    if policy.scope == "spans":
+        return _spans_plan(document, policy, regions, encode, vocabulary, window)
     ratio = policy.max_new_tokens.ratio if isinstance(policy.max_new_tokens, Length) else 0.0
     room = window - PROMPT - policy.view_reserve
     most = min(PUBLIC_CHUNK, int(room / (1 + ratio)) - 1)
@@ -89,11 +101,44 @@ def plan(
     kept = tuple(
         r for r in regions if not any(a <= r.start and r.end <= b for a, b in inside)
     )
-    counts = {
-        view: sum(u.limit for u in units if view in u.context.views())
-        for view in view_names(policy)
-    }
-    return Plan(units, kept, promise(policy, counts, vocabulary))
+    return Plan(units, kept, promise(policy, _counts(policy, units), vocabulary))
+
+
+def _counts(policy: Policy, units: Sequence[Unit]) -> dict[str, int]:
+    """Most draws that can depend on each view: only units in which it differs from view 0."""
+    return {view: sum(u.limit for u in units if view in u.views) for view in view_names(policy)}
+
+
+def _spans_plan(
+    document: Document,
+    policy: Policy,
+    regions: Sequence[contexts.Region],
+    encode: Callable[[str], list[int]],
+    vocabulary: int,
+    window: int,
+) -> Plan:
+    """scope: spans. One unit a span, read in its own block; T is spans × max_span_tokens."""
+    numbering = contexts.Numbering()
+    units: list[Unit] = []
+    written: set[tuple[int, int]] = set()
+    for block in document.blocks:
+        context = contexts.build(document.text, regions, policy, block.start, block.end, numbering)
+        if not context.views():
+            continue
+        length = len(context.ids(encode))
+        for place, slot in enumerate(context.pieces):
+            if not isinstance(slot, contexts.Slot) or slot.view is None:
+                continue
+            most = policy.groups[slot.group].max_span_tokens or policy.max_span_tokens
+            lead = context.public(0, place).rstrip(" ")
+            if PROMPT + length + policy.view_reserve + len(encode(lead)) + most > window:
+                continue  # too long for the model: closed with its label
+            after = context.pieces[place + 1] if place + 1 < len(context.pieces) else ""
+            follow = after if isinstance(after, str) else ""
+            units.append(Unit(context, length, most, slot, lead, follow))
+            written.add((slot.start, slot.end))
+    kept = tuple(r for r in regions if (r.start, r.end) not in written)
+    return Plan(tuple(units), kept, promise(policy, _counts(policy, units), vocabulary))
 
 
 def share_tokens(policy: Policy, lengths: Sequence[int]) -> list[int]:

@@ -35,6 +35,16 @@ REWRITE = Instruction(
     after="",
 )
 
+SPANS = Instruction(
+    system=(
+        "You're an AI assistant for text re-writing. Rewrite the input text so that nobody can be "
+        "recognised: use a vaguer phrase instead of each name, place and date, such as \"a man\", "
+        "\"a northern town\" or \"the mid-1990s\"."
+    ),
+    before="",
+    after="",
+)
+
 PLACEHOLDER_NOTES = {
     "label": " Copy words in square brackets, such as [PERSON], as they are.",
     "token": " Underscores stand for words that were left out.",

@@ -79,42 +79,46 @@ def law(
     replaced: Mapping[str, str] | None = None,
     quantise=shipped,
     mixer_class=decoding.Mixer,
+    units: Sequence[Sequence[str]] | None = None,
 ) -> dict[tuple[int, ...], float]:
     """log probability of every transcript. `nulled`: groups whose words are removed.
 
     replaced: view -> name of another table that stands for other words in the same places.
+    units: views of each text that is written in turn (spans scope, chunks); default one text.
     """
     out: dict[tuple[int, ...], float] = {}
-    views = tuple(v for v in view_names(policy) if v in toy.present)
     eos = frozenset({EOS}) if toy.with_eos else frozenset()
     swap = dict(replaced or {})
-    names: list[str | None] = [None]
-    for v in views:
-        names.append(None if v in nulled else swap.get(v, v))
+    texts = units or [tuple(v for v in view_names(policy) if v in toy.present)]
+
+    def lanes() -> list[tuple[decoding.Lane, list[str | None]]]:
+        mixer = mixer_class(promised, policy)
+        support = decoding.support_of(promised, policy, frozenset())
+        return [
+            (
+                decoding.Lane(
+                    rows=[[0]] * (1 + len(views)), views=tuple(views), width=1,
+                    limit=toy.steps, mixer=mixer, support=support,
+                ),
+                [None, *(None if v in nulled else swap.get(v, v) for v in views)],
+            )
+            for views in texts
+        ]  # fmt: skip
 
     def walk(path: tuple[int, ...]) -> None:
         branch = Branch(path, quantise)
-        lane = decoding.Lane(
-            rows=[[0]] * len(names),
-            views=views,
-            width=1,
-            limit=toy.steps,
-            mixer=mixer_class(promised, policy),
-            support=decoding.support_of(promised, policy, frozenset()),
-        )
-        drawn: tuple[int, ...] = ()
-        while lane.open and len(drawn) < len(path):
-            token = lane.advance(toy.logits(names, drawn), eos, branch)
-            drawn = (*drawn, token)
-        if not lane.open:
-            out[drawn] = out.get(drawn, -math.inf)
-            out[drawn] = math.log(math.exp(out[drawn]) + math.exp(branch.log_p)) if (
-                out[drawn] > -math.inf
-            ) else branch.log_p
-            return
-        support = lane.support(toy.logits(names, drawn)[0])
-        for choice in range(len(support)):
-            walk((*path, choice))
+        transcript: tuple[int, ...] = ()
+        for lane, names in lanes():
+            drawn: tuple[int, ...] = ()
+            while lane.open and branch.steps < len(path):
+                drawn = (*drawn, lane.advance(toy.logits(names, drawn), eos, branch))
+            transcript += drawn
+            if lane.open:
+                for choice in range(len(lane.support(toy.logits(names, drawn)[0]))):
+                    walk((*path, choice))
+                return
+        assert transcript not in out, "two paths with one transcript"
+        out[transcript] = branch.log_p
 
     walk(())
     return out
@@ -152,4 +156,11 @@ def prefixes(tokens: int, steps: int) -> list[tuple[int, ...]]:
 
 def promised_for(policy: Policy, toy: Toy, tokens: int) -> Promise:
     counts = {v: toy.steps if v in toy.present else 0 for v in view_names(policy)}
+    return promise(policy, counts, tokens)
+
+
+def promised_for_units(
+    policy: Policy, toy: Toy, tokens: int, units: Sequence[Sequence[str]]
+) -> Promise:
+    counts = {v: toy.steps * sum(v in u for u in units) for v in view_names(policy)}
     return promise(policy, counts, tokens)

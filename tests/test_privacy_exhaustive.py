@@ -16,7 +16,14 @@ from dpredact import decoding
 from dpredact.policy import Policy
 from dpredact.privacy import accounting, combine, spending
 from dpredact.privacy.mechanisms import Clip
-from tests.exact import delta_exact, law, promised_for, renyi_exact, unsmoothed
+from tests.exact import (
+    delta_exact,
+    law,
+    promised_for,
+    promised_for_units,
+    renyi_exact,
+    unsmoothed,
+)
 from tests.toys import KINDS, adversarial
 
 TOKENS = 3
@@ -143,7 +150,10 @@ def violations(
         views = tuple(decoding.Mixer(_some(rules), rules)._groups)
         toy = adversarial(kind, views, TOKENS, steps)
         toy.with_eos = with_eos
-        promised = promised_for(rules, toy, TOKENS)
+        if units := how.get("units"):
+            promised = promised_for_units(rules, toy, TOKENS, units)
+        else:
+            promised = promised_for(rules, toy, TOKENS)
         base = law(toy, rules, promised, **how)
         pairs = {g.name: (base, _other(toy, rules, promised, g.name, how), g.event, g.epsilon)
                  for g in promised.private()}  # fmt: skip
@@ -152,7 +162,7 @@ def violations(
                 certified = event.rdp(a, promised.draw)
                 worst = max(renyi_exact(p, q, a), renyi_exact(q, p, a))
                 if worst > certified * (1 + 1e-9) + 1e-9:
-                    out.append(f"{kind}, {name}: {worst:.4g} > {certified:.4g} at order {a:g}")
+                    out.append(f"{kind}, {name}: {worst:.12g} > {certified:.12g} at order {a:g}")
             delta = max(delta_exact(p, q, epsilon), delta_exact(q, p, epsilon))
             if delta > rules.delta * (1 + 1e-9):
                 out.append(f"{kind}, {name}: delta {delta:.4g} at epsilon {epsilon:.4g}")
@@ -189,7 +199,7 @@ def _together(kind: str, toy: Any, rules: Policy, promised: Any, base: Any, how:
         )
         worst = max(renyi_exact(base, other, a), renyi_exact(other, base, a))
         if worst > certified * (1 + 1e-9) + 1e-9:
-            out.append(f"{kind}, all: {worst:.4g} > {certified:.4g} at order {a:g}")
+            out.append(f"{kind}, all: {worst:.12g} > {certified:.12g} at order {a:g}")
     epsilon = promised.epsilon_all
     delta = max(delta_exact(base, other, epsilon), delta_exact(other, base, epsilon))
     if delta > rules.delta * (1 + 1e-9):
@@ -200,6 +210,49 @@ def _together(kind: str, toy: Any, rules: Policy, promised: Any, base: Any, how:
 @pytest.mark.parametrize("name", POLICIES)
 def test_no_path_loses_more_than_the_certificate_says(name: str) -> None:
     assert violations(POLICIES[name], quantise=unsmoothed) == []
+
+
+SPANS: dict[str, Policy] = {
+    "fixed": policy({"PERSON": fusion(), "DATE": wished("dp-fusion")}, scope="spans"),
+    "adaptive": policy(
+        {
+            "PERSON": wished("dp-fusion", spending="adaptive", order=2, pace=4),
+            "DATE": wished("invisible-ink", spending="adaptive", pace=4),
+        },
+        scope="spans",
+    ),
+    "replace": policy(
+        {"PERSON": fusion(), "DATE": {"method": "cid", "range": 0.5}},
+        scope="spans",
+        neighbours="replace",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPANS)
+def test_spans_scope_pays_for_every_span_and_adds_up_over_groups(name: str) -> None:
+    units = [("PERSON",), ("DATE",), ("PERSON",)]
+    kinds = ("plain", "rare", "point")
+    assert violations(SPANS[name], kinds, steps=1, quantise=unsmoothed, units=units) == []
+
+
+def test_chunks_in_which_a_group_is_absent_cost_it_nothing() -> None:
+    units = [("PERSON",), ("PERSON", "DATE")]
+    for name in ("fusion, two groups", "adaptive", "clip, product"):
+        assert violations(POLICIES[name], ("plain", "rare"), steps=1, units=units) == []
+
+
+def test_in_spans_scope_the_maximum_instead_of_the_sum_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        accounting,
+        "all_groups_rdp",
+        lambda events, a, draw, **_: max(e.rdp(a, draw) for e in events),
+    )
+    rules = policy({"PERSON": fusion(), "DATE": fusion()}, scope="spans")
+    units = [("PERSON",), ("DATE",)]
+    assert violations(rules, ("plain", "point"), steps=1, units=units)
 
 
 @pytest.mark.parametrize("name", ["fusion, two groups", "adaptive", "clip, product"])

@@ -114,6 +114,32 @@ class HuggingFaceModel:
         return HuggingFaceSession(self, rows, width, steps)
 
 
+    @torch.inference_mode()
+    def forced(
+        self, rows: Sequence[Sequence[int]], continuation: Sequence[int], width: int
+    ) -> torch.Tensor:
+        """Logits at every place of a given continuation, for measuring. (rows, tokens, V).
+
+        logits[:, t] predicts continuation[t] from the row and continuation[:t].
+        """
+        full = [[*row, *continuation] for row in rows]
+        size, length = width + len(continuation), len(continuation)
+        ids = torch.zeros((len(full), size), dtype=torch.long)
+        mask = torch.zeros((len(full), size), dtype=torch.long)
+        for index, row in enumerate(full):
+            ids[index, size - len(row) :] = torch.tensor(row, dtype=torch.long)
+            mask[index, size - len(row) :] = 1
+        extra = {self._keep_argument: length + 1} if self._keep_argument else {}
+        out = self._model(
+            input_ids=ids.to(self._device),
+            attention_mask=mask.to(self._device),
+            position_ids=(mask.cumsum(1) - 1).clamp(min=0).to(self._device),
+            use_cache=False,
+            **extra,
+        )
+        return out.logits[:, -length - 1 : -1, :]
+
+
 class HuggingFaceSession:
     """Rows padded on the left to one public width, decoded together with a KV cache."""
 

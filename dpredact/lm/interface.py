@@ -67,3 +67,9 @@ class LanguageModel(Protocol):
         ModelError if a row is longer than `width`, or width + steps exceeds the window.
         """
         ...
+
+    def forced(
+        self, rows: Sequence[Sequence[int]], continuation: Sequence[int], width: int
+    ) -> torch.Tensor:
+        """Logits at every place of a given continuation, for measuring. (rows, tokens, V)."""
+        ...

@@ -57,6 +57,15 @@ class ToyModel:
             raise ModelError("a row is longer than the padded width")
         return ToySession(self, [tuple(row) for row in rows])
 
+    def forced(
+        self, rows: Sequence[Sequence[int]], continuation: Sequence[int], width: int
+    ) -> torch.Tensor:
+        tables = [
+            [list(self.table((*row, *continuation[:t]))) for t in range(len(continuation))]
+            for row in rows
+        ]
+        return torch.tensor(tables, dtype=torch.float64)  # (rows, tokens, V)
+
 
 class ToySession:
     def __init__(self, model: ToyModel, rows: list[tuple[int, ...]]) -> None:

@@ -65,7 +65,7 @@ def build(
 ) -> dict[str, Any]:
     """The certificate of `data`, released under `name`. `promise` None: no group had a view."""
     groups = promise.groups if promise is not None else ()
-    delta = format(Decimal(repr(policy.delta)), "f")
+    delta = decimal_delta(policy)
     predicate: dict[str, Any] = {
         "document": str(uuid.uuid4()),
         "tool": {"name": "dpredact", "version": __version__},
@@ -93,6 +93,10 @@ def build(
         "predicateType": PREDICATE,
         "predicate": predicate,
     }
+
+
+def decimal_delta(policy: Policy) -> str:
+    return format(Decimal(repr(policy.delta)), "f")
 
 
 def _draw(promise: Promise | None, safe: bool) -> dict[str, Any]:

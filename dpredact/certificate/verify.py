@@ -62,7 +62,8 @@ def verify(
     predicate = certificate["predicate"]
     problems = _subject(text, certificate)
     problems += _ledger(predicate)
-    if not predicate["draw"]["safe"]:
+    drawn = predicate["draw"]
+    if not drawn["safe"] or drawn["source"] != "operating system":
         problems.append("the draw was seeded (unsafe): the certificate promises nothing")
     if policy is not None:
         wanted = statement.policy_digest(statement.public_policy(policy))
@@ -110,13 +111,13 @@ def _ledger(predicate: Mapping[str, Any]) -> list[str]:
         if predicate[key] != getattr(policy, key)
     ]
     tokens, faults = _tokens(predicate, policy)
-    problems += faults
+    problems += faults + _delta(predicate, policy)
     if not policy.needs_model:
         return problems + _without_model(predicate, policy)
     drawn = predicate["draw"]
     try:
         own = promise(policy, tokens, int(drawn["tokens"]))
-    except (KeyError, PolicyError):
+    except (KeyError, PolicyError, ValueError, OverflowError):
         return [*problems, "the policy in the certificate cannot be kept with its own sizes"]
     if (drawn["gamma_log2"], drawn["resolution_log2"]) != (own.draw.gamma_log2, own.draw.resolution_log2):
         problems.append("the draw was quantised in a way that this version does not know")
@@ -154,15 +155,17 @@ def _compare(predicate: Mapping[str, Any], own: Promise, policy: Policy) -> list
         if said["method"] != str(group.method):
             problems.append(f"group {group.name}: the method is not the policy's")
             continue
+        if (said["members"], said["entities"]) != (list(group.members), list(group.entities)):
+            problems.append(f"group {group.name}: members or entities are not the policy's")
         if group.event is None:
-            if said["ledger"] or said["epsilon"] not in ("0", "none"):
+            if said["ledger"] or said["epsilon"] != _without_view(group.method):
                 problems.append(f"group {group.name}: {group.method} has nothing to account for")
             continue
         try:
             (entry,) = said["ledger"]
             event = statement.event(entry)
             epsilon = accounting.epsilon(event, own.delta, own.draw)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             problems.append(f"group {group.name}: the ledger is incomplete or not readable")
             continue
         events.append(event)
@@ -180,11 +183,20 @@ def _compare(predicate: Mapping[str, Any], own: Promise, policy: Policy) -> list
             f"ε for all groups is stated as {said_all}, and the ledger gives "
             f"{accounting.decimal_up(whole)}"
         )
-    for block in (*predicate["groups"], predicate["all_groups"]):
-        if block["delta"] != "0" and not math.isclose(float(block["delta"]), policy.delta):
-            problems.append("δ is not the policy's")
-            break
     return problems
+
+
+def _delta(predicate: Mapping[str, Any], policy: Policy) -> list[str]:
+    """δ is the policy's; 0 only where ε is 0 or nothing is promised."""
+    own = statement.decimal_delta(policy)
+    told = [(g["delta"], "0" if g["epsilon"] in ("0", "none") else own) for g in predicate["groups"]]
+    told.append((predicate["all_groups"]["delta"], own))
+    return [] if all(said == due for said, due in told) else ["δ is not the policy's"]
+
+
+def _without_view(method: str) -> str:
+    """ε of a group that no private view shows."""
+    return "none" if method == "keep" else "0"
 
 
 def _same(a: accounting.AnyEvent, b: accounting.AnyEvent) -> bool:
@@ -215,11 +227,13 @@ def _without_model(predicate: Mapping[str, Any], policy: Policy) -> list[str]:
     listed = {g["name"]: g for g in predicate["groups"]}
     if set(listed) != set(policy.groups) or len(listed) != len(predicate["groups"]):
         problems.append("the groups are not those of the policy")
-    if any(g["ledger"] or g["epsilon"] not in ("0", "none") for g in predicate["groups"]):
+    if any(g["ledger"] or g["epsilon"] != _without_view(g["method"]) for g in predicate["groups"]):
         problems.append("it accounts for groups that have no private view")
     for name, group in listed.items():
         if name in policy.groups and group["method"] != str(policy.groups[name].method):
             problems.append(f"group {name}: the method is not the policy's")
+        elif name in policy.groups and group["entities"] != list(policy.groups[name].entities):
+            problems.append(f"group {name}: members or entities are not the policy's")
     if predicate["all_groups"]["epsilon"] != "0":
         problems.append("ε for all groups must be 0 where no group has a private view")
     return problems

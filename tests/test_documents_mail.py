@@ -3,9 +3,11 @@
 import base64
 import email
 import email.policy
+import io
 import re
 from email.message import EmailMessage
 
+import pypdf
 import pytest
 
 from dpredact.documents import Edit, Kind, Reading, read
@@ -131,12 +133,20 @@ def attachment(content, name, maintype="application", subtype="octet-stream"):
     return message.as_bytes()
 
 
+def blank_pdf():
+    writer, out = pypdf.PdfWriter(), io.BytesIO()
+    writer.add_blank_page(9, 9)
+    writer.write(out)
+    return out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
         (attachment(PNG, "odalys.png", "image", "png"), "picture"),
         (attachment(b"\x00\x01\x02", "a.bin"), "binary"),
         (attachment(b"%PDF-1.4 nothing", "a.pdf", "application", "pdf"), "PDF"),
+        (attachment(blank_pdf(), "a.pdf", "application", "pdf"), "not written back"),
         (b"no header here\n", "not a mail"),
         (b"Content-Type: multipart/mixed\n\nx", "boundary"),
         (b"Content-Type: multipart/mixed; boundary=b\n\nx", "no part"),

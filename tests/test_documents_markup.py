@@ -178,3 +178,10 @@ def test_files_inside_addresses_are_refused_and_pictures_blanked_on_request():
 def test_xml_is_known_by_its_first_line():
     document = read(b"<?xml version='1.0'?><a><b>Oda&#108;ys</b></a>", "a.fodt")
     assert words(document) == ["Odalys"]
+
+
+def test_a_percent_sign_that_an_entity_spells_is_not_read_twice():
+    data = b"<a href='/&#37;41-%42 Odalys'>x</a>"
+    document = read(data, "a.html")
+    assert "/%41-B Odalys" in document.text
+    assert replace(document, {"Odalys": "O", "B": "C"}) == "<a href='/&#37;41-C O'>x</a>"

@@ -179,7 +179,7 @@ def test_mails(subject, body, eight_bit, data):
     assert words(again.text) == words(replaced(document.text, edits))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.lists(WORD.filter(str.strip), min_size=1, max_size=4), min_size=1, max_size=3), st.data())
 def test_word_files(paragraphs, data):
     made = docx.Document()

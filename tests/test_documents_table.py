@@ -101,3 +101,8 @@ def test_a_cell_with_a_sentence_stands_in_marks_that_are_not_written():
     document = read(b"name,note\nOdalys,Said no\nTovin Maraq,x\n", "a.csv")
     assert 'note: "Said no"\n' in document.text and "name: Tovin Maraq\n" in document.text
     assert [document.text[b.start : b.end] for b in document.blocks][3] == "Said no"
+
+
+def test_a_row_with_one_cell_never_becomes_an_empty_line():
+    document = read(b"Odalys\nTovin\n", "a.csv")
+    assert document.render([Edit(0, 6, "")]) == b'""\nTovin\n'

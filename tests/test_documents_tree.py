@@ -89,3 +89,10 @@ def test_malformed_json_is_refused_with_its_place_and_without_its_words(data, na
         read(data, name)
     assert place in caught.value.place
     assert "Odalys" not in str(caught.value)
+
+
+def test_half_a_surrogate_pair_reads_as_unknown_and_keeps_its_spelling():
+    data = b'{"a": "x\\ud800 Odalys"}'
+    document = read(data, "a.json")
+    assert "x\ufffd Odalys" in document.text
+    assert replace(document, {"Odalys": "O"}) == b'{"a": "x\\ud800 O"}'

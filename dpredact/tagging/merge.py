@@ -161,10 +161,27 @@ def flatten(text: str, spans: Iterable[Span]) -> list[Span]:
     become one region; what is left over of a loser beside a winner of another kind stays a
     span if words are left in it. Sources of what agrees are joined.
     """
-    kept: list[Span] = []
-    for span in sorted(set(spans), key=_rank, reverse=True):
-        kept = _add(text, kept, span)
-    return sorted(kept)
+    out: list[Span] = []
+    for heap in _heaps(spans):
+        kept: list[Span] = []
+        for span in sorted(heap, key=_rank, reverse=True):
+            kept = _add(text, kept, span)
+        out += sorted(kept)
+    return out
+
+
+def _heaps(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    """`spans` in groups that have no overlap with each other, in order."""
+    heap: list[Span] = []
+    end = -1
+    for span in sorted(set(spans)):
+        if heap and span.start >= end:
+            yield heap
+            heap = []
+        heap.append(span)
+        end = max(end, span.end) if len(heap) > 1 else span.end
+    if heap:
+        yield heap
 
 
 def _add(text: str, kept: list[Span], span: Span) -> list[Span]:

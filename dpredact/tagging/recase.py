@@ -26,6 +26,7 @@ _TOWN = re.compile(
 )
 _STATE_CODE = re.compile(r"[A-Z]{2},? \d{5}\b")
 _URGING = frozenset("PLEASE MUST SHOULD CAN NOT THE A AN YOUR THIS".split())
+_SMALL = language.FUNCTION_WORDS["en"] | {"in", "am", "up", "so", "no", "do", "my", "me", "us"}
 _FEW = 8  # letters: a shorter line is an acronym or a heading
 _KNOWN_SHARE = 0.7  # of a line's words that English must know before the rest become names
 _ALWAYS = frozenset(
@@ -98,7 +99,7 @@ def _in_a_name(line: str, words: list[re.Match[str]], index: int) -> bool:
         first, last = lexicon.plain(words[left][0]), lexicon.plain(words[right][0])
         if f"{first} {last}" in lexicon.places():
             return True
-        if first in lexicon.first_names() and (_surname(first, last) or _stands_alone(line, words, left, right)):
+        if first in lexicon.first_names() and first not in _SMALL and (_surname(first, last) or _stands_alone(line, words, left, right)):
             return True
         if _rare(first) and not lexicon.is_common(last) and len(last) > 3:
             return True

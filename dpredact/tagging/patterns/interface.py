@@ -54,6 +54,11 @@ class Reading:
         return identity.flat(self.text)
 
     @cached_property
+    def with_article(self) -> frozenset[str]:
+        """Words, as in `flat`, that stand behind an article somewhere in the text."""
+        return frozenset(re.findall(r"\b(?:the|an?|this|these) ([^\W\d_]+)", self.flat))
+
+    @cached_property
     def words(self) -> list[tuple[int, int, str]]:
         """(start, end, word) of every word of `cased`: letters, with ' and - between them."""
         return [(m.start(), m.end(), m[0]) for m in WORD.finditer(self.cased)]

@@ -28,8 +28,8 @@ _INTRO = anchored(
     rf"me llamo|mi nombre es|se llama|je m['’]appelle|je suis|mon nom est|s['’]appelle|ich heiße|mein name ist|heißt|jeg hedder|mit navn er|hedder|"
     rf"dear|hi|hello|hey|good (?:morning|afternoon|evening)|estimad[oa]|querid[oa]|hola|ch[eè]re?|bonjour|liebe[rs]?|sehr geehrte[rs]?(?: (?:herrn?|frau))?|hallo|kære|hej|"
     rf"i am|i'm|i’m|im)[ \n]+)(?P<x>{_FULL}))",
-    "my_name his_name her_name their_name its_name whose_name name_was the_name i_go_by call_me known_as nee alias a.k.a aka this_is it's it’s its_ speaking_with signed yours kind best warm many regards sincerely cheers "
-    "me_llamo mi_nombre se_llama je_m je_suis mon_nom s'appelle s’appelle ich_heiße mein_name heißt jeg_hedder mit_navn er_hedder hedder dear hi hello hey good_ estimad querid hola cher bonjour lieb sehr_geehrte hallo kære hej i_am i'm i’m im_",
+    "my_name his_name her_name their_name its_name whose_name name_was the_name i_go_by call_me known_as nee alias a.k.a aka this_is it's its_ speaking_with signed yours kind best warm many regards sincerely cheers "
+    "me_llamo mi_nombre se_llama je_m je_suis mon_nom s'appelle ich_heiße mein_name heißt jeg_hedder mit_navn er_hedder hedder dear hi hello hey good_ estimad querid hola cher bonjour lieb sehr_geehrte hallo kære hej i_am i'm im_",
 )
 _LOWER_INTRO = anchored(
     rf"(?i)\b(?:my name(?:'s|’s| is)|i go by|call me|(?:his|her) name(?:'s|’s| is| was)|me llamo|je m['’]appelle|ich heiße|mein name ist|jeg hedder|dear|hi|hello|hey) "
@@ -74,6 +74,9 @@ _LABEL = re.compile(
     rf"(?P<x>[^\n\t|;:<>\[\]()=]{{2,70}})"
 )
 _STOPS = re.compile(r"[,/(<\[|]| - | – | & | (?:and|y|et|und|og|or|of|from|at|on|for|in|with|who|is|was|has|born|aged|dob|tel|phone|email|date|id|no|age)\b|\.(?: |$)", re.IGNORECASE)
+
+
+_DEGREES = frozenset("md phd rn jr sr esq do dds mba ma ba bsc msc cpa lcsw np pa frcp mbbs ii iii iv qc kc jd".split())
 
 
 def find(reading: Reading) -> Iterator[Hit]:
@@ -149,6 +152,8 @@ def _after_label(text: str, match: re.Match[str]) -> Iterator[Hit]:
         words = words.strip(" .*_\"'“”")
         tokens = re.findall(r"[^\W\d_]+(?:[.'’‑-]+[^\W\d_]+)*", words)
         if not 1 <= len(tokens) <= 5 or any(c.isdigit() or c == "@" for c in words):
+            continue
+        if all(lexicon.plain(t).replace(".", "") in _DEGREES for t in tokens):
             continue
         kinds = [kinds_of(t) for t in tokens]
         capitals = all("capital" in k for k in kinds)

@@ -66,7 +66,7 @@ def _thing(reading: Reading, hit: Hit) -> bool:
     word = reading.flat[hit.start : hit.end]
     if " " in word or word in lexicon.first_names():
         return False
-    return any(f" {article} {word}" in reading.flat for article in ("the", "a", "an", "this", "these"))
+    return word in reading.with_article
 
 
 def runs(tokens: Tokens, english: bool = True) -> Iterator[Hit]:
@@ -169,6 +169,10 @@ def _several(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Hit
             return Hit(start, stop, "PERSON", 0.85, "given name and more")
     if "given" in lead and tail.kinds & {"surname", "unknown"} and "common" not in tail:
         return Hit(start, stop, "PERSON", 0.75, "given name and surname")
+    if "given" in lead and "surname" in tail and len(named) == 2 and not _titled(text, start, stop):
+        acts = end < len(tokens) and tokens[end].word in VERBS
+        if not lead.first or acts or text[tail.end : tail.end + 1] in (",", "."):
+            return Hit(start, stop, "PERSON", 0.7, "given name and surname that are words, too")
     if "initial" in lead and tail.kinds & {"surname", "unknown", "given"}:
         if text[lead.end : lead.end + 1] == "." or "common" not in tail:
             return Hit(start, stop, "PERSON", 0.8, "initials and surname")
@@ -255,17 +259,18 @@ def _ambiguous(
     if "month" in token or token.first:
         return None
     if before in _TOWARDS or acts or text[token.end : token.end + 1] in (",", ".", "?", "!", ";"):
-        if not _titled(text, tokens, at):
+        if not _titled(text, token.start, token.end):
             return Hit(token.start, token.end, "PERSON", 0.6, "given name with a capital inside a sentence")
     return None
 
 
-def _titled(text: str, tokens: Tokens, at: int) -> bool:
-    """Is the line a heading in which ordinary words have capitals?"""
-    low = text.rfind("\n", 0, tokens[at].start) + 1
-    high = text.find("\n", tokens[at].end)
-    words = [w for w in re.findall(r"[^\W\d_]{4,}", text[low : high if high >= 0 else len(text)])]
-    return len(words) >= 3 and sum(w[0].isupper() for w in words) * 2 > len(words)
+def _titled(text: str, start: int, end: int) -> bool:
+    """Is [start, end) in a heading, where the ordinary words around it have capitals, too?"""
+    low = text.rfind("\n", 0, start) + 1
+    high = text.find("\n", end)
+    around = text[low:start] + text[end : high if high >= 0 else len(text)]
+    words = re.findall(r"[^\W\d_]{4,}", around)
+    return len(words) >= 2 and sum(w[0].isupper() for w in words) * 2 > len(words)
 
 
 def _lower_pairs(text: str, tokens: Tokens) -> Iterator[Hit]:

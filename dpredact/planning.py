@@ -101,7 +101,7 @@ def plan(
     kept = tuple(
         r for r in regions if not any(a <= r.start and r.end <= b for a, b in inside)
     )
-    return Plan(units, kept, promise(policy, _counts(policy, units), vocabulary))
+    return Plan(units, kept, promise(policy, _counts(policy, units), vocabulary, sum(limits)))
 
 
 def _counts(policy: Policy, units: Sequence[Unit]) -> dict[str, int]:

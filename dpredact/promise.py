@@ -61,12 +61,16 @@ def view_names(policy: Policy) -> dict[str, tuple[str, ...]]:
     return {name: (name,) for name in private}
 
 
-def promise(policy: Policy, tokens: Mapping[str, int], vocabulary: int) -> Promise:
+def promise(
+    policy: Policy, tokens: Mapping[str, int], vocabulary: int, total: int | None = None
+) -> Promise:
     """What `policy` promises for a document in which view `name` can lose `tokens[name]` draws.
 
     tokens: per private view, the most draws that can depend on it; 0 for a group without a
         span (its row is row 0, whatever the words are).
     vocabulary: V, an upper bound on the supported tokens, for the draw's slack.
+    total: T, the draws of the whole document; without it the number for all groups together
+        allows for groups that never stand in the same chunk.
 
     Raises PolicyError, with the number to change, where no allowance above zero exists.
     """
@@ -94,6 +98,7 @@ def promise(policy: Policy, tokens: Mapping[str, int], vocabulary: int) -> Promi
         draw,
         combine=policy.combine,
         scope=policy.scope,
+        total=total,
     )
     return Promise(tuple(groups), policy.delta, draw, whole)
 

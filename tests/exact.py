@@ -156,11 +156,11 @@ def prefixes(tokens: int, steps: int) -> list[tuple[int, ...]]:
 
 def promised_for(policy: Policy, toy: Toy, tokens: int) -> Promise:
     counts = {v: toy.steps if v in toy.present else 0 for v in view_names(policy)}
-    return promise(policy, counts, tokens)
+    return promise(policy, counts, tokens, toy.steps)
 
 
 def promised_for_units(
     policy: Policy, toy: Toy, tokens: int, units: Sequence[Sequence[str]]
 ) -> Promise:
     counts = {v: toy.steps * sum(v in u for u in units) for v in view_names(policy)}
-    return promise(policy, counts, tokens)
+    return promise(policy, counts, tokens, toy.steps * len(units))

@@ -116,7 +116,7 @@ def _ledger(predicate: Mapping[str, Any]) -> list[str]:
         return problems + _without_model(predicate, policy)
     drawn = predicate["draw"]
     try:
-        own = promise(policy, tokens, int(drawn["tokens"]))
+        own = promise(policy, tokens, int(drawn["tokens"]), predicate["max_new_tokens"])
     except (KeyError, PolicyError, ValueError, OverflowError):
         return [*problems, "the policy in the certificate cannot be kept with its own sizes"]
     if (drawn["gamma_log2"], drawn["resolution_log2"]) != (own.draw.gamma_log2, own.draw.resolution_log2):
@@ -175,8 +175,9 @@ def _compare(predicate: Mapping[str, Any], own: Promise, policy: Policy) -> list
             problems.append(f"group {group.name}: ε is stated as {said['epsilon']}, and the ledger "
                             f"gives {accounting.decimal_up(epsilon)}")  # fmt: skip
     whole = accounting.all_groups_epsilon(
-        events, own.delta, own.draw, combine=policy.combine, scope=policy.scope
-    )
+        events, own.delta, own.draw, combine=policy.combine, scope=policy.scope,
+        total=predicate["max_new_tokens"],
+    )  # fmt: skip
     said_all = predicate["all_groups"]["epsilon"]
     if not _covers(said_all, whole):
         problems.append(

@@ -59,7 +59,7 @@ def _policy_alone(policy: Policy) -> dict[str, Any]:
     if policy.scope == "spans":
         most = policy.max_span_tokens
     vocabulary = _vocabulary(policy)
-    promised = promise(policy, dict.fromkeys(view_names(policy), most), vocabulary)
+    promised = promise(policy, dict.fromkeys(view_names(policy), most), vocabulary, most)
     return _facts(None, policy, promised, most, None)
 
 

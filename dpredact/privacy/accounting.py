@@ -307,27 +307,40 @@ def is_nothing(event: AnyEvent) -> bool:
 
 
 def all_groups_rdp(
-    events: Sequence[AnyEvent], order: float, draw: Draw | None, *, combine: str, scope: str
+    events: Sequence[AnyEvent],
+    order: float,
+    draw: Draw | None,
+    *,
+    combine: str,
+    scope: str,
+    total: int | None = None,
 ) -> float:
     """Rényi loss, at `order`, when every group's words change at once (THEORY §4).
 
     document, mean, all fixed: T·ln(Σ wᵢe^{(α−1)cᵢ})/(α−1) · any adaptive group, or spans
     scope: the sum of the groups' totals · product: widths add, with filters (Σ√ρᵢ)².
     The slack of the draw is paid once per drawn token, whoever is on the other side.
+
+    total: T. A group with fewer tokens than T, or a T that is not known, may mean that groups
+        stand in different chunks. Then their losses add up: ln(1 + a) + ln(1 + b), which is
+        more than the ln(1 + a + b) of groups that share every token.
     """
     events = [e for e in events if not is_nothing(e)]
     if not events:
         return 0.0
     if scope == "spans":
         return sum(e.rdp(order, draw) for e in events)
-    slack = _slack(draw, order, max(e.count for e in events))
+    drawn = sum(e.count for e in events)
+    slack = _slack(draw, order, drawn if total is None else min(drawn, total))
     if combine == "product":
         return _product_rdp(events, order) + slack
     if any(isinstance(e, ADAPTIVE) for e in events):
         if any(isinstance(e, TwoHopFilter) for e in events):
             return sum(e.rdp(order, draw) for e in events)  # its slack is inside the hops
         return sum(e.rdp(order, None) for e in events) + slack
-    count = max(e.count for e in events)
+    if any(e.count != total for e in events):
+        return sum(e.rdp(order, None) for e in events) + slack
+    count = events[0].count
     caps = [_unweighted(e, order) for e in events]
     if math.inf in caps:
         return math.inf
@@ -358,7 +371,13 @@ def _product_rdp(events: Sequence[AnyEvent], order: float) -> float:
 
 
 def all_groups_epsilon(
-    events: Sequence[AnyEvent], delta: float, draw: Draw | None, *, combine: str, scope: str
+    events: Sequence[AnyEvent],
+    delta: float,
+    draw: Draw | None,
+    *,
+    combine: str,
+    scope: str,
+    total: int | None = None,
 ) -> float:
     """ε for a change of all groups at once: a statement of its own, not a maximum."""
     events = [e for e in events if not is_nothing(e)]
@@ -366,7 +385,7 @@ def all_groups_epsilon(
         return 0.0
     return min(
         epsilon_from_rdp(
-            up(all_groups_rdp(events, a, draw, combine=combine, scope=scope)), a, delta
+            up(all_groups_rdp(events, a, draw, combine=combine, scope=scope, total=total)), a, delta
         )
         for a in known_orders(events)
     )

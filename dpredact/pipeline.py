@@ -52,12 +52,15 @@ def rewrite(
     progress: Callable[[int], None] = lambda tokens: None,
     report: dict[str, Any] | None = None,
     unsafe_seed: int | None = None,
+    spend: Callable[[Policy, Promise], None] = lambda policy, promise: None,
 ) -> Release:
     """Rewrite one document under `policy`; or raise and release nothing.
 
     document: a Document, or a text. model: needed if a group's method has a private view;
         loaded from the policy's name if None. tagger: built from the policy if None.
     tagging: spans that are already known (a person's corrections); the tagger then rests.
+    spend: called once before the first draw with what this release costs; it may raise (a
+        ledger's limit), and then nothing is drawn.
     report: filled with the owner's private diagnostics (never to be released).
 
     Raises NotCovered (nothing tagged, tagger incomplete), PolicyError, ModelError.
@@ -91,7 +94,9 @@ def rewrite(
             from dpredact import lm
 
             model = lm.load(policy.model)
-        release = _with_model(document, policy, model, regions, progress, report, unsafe_seed)
+        release = _with_model(
+            document, policy, model, regions, progress, report, unsafe_seed, spend
+        )
     leftovers.search(document, release.data, release.text, release.drawn, found.spans, policy)
     if report is not None:
         words = [(r.entity, document.text[r.start : r.end]) for r in regions]
@@ -131,6 +136,7 @@ def _with_model(
     progress: Callable[[int], None],
     report: dict[str, Any] | None,
     unsafe_seed: int | None,
+    spend: Callable[[Policy, Promise], None],
 ) -> Release:
     """Draw what is to be drawn, put it back, certify."""
     from dpredact import decoding
@@ -139,6 +145,7 @@ def _with_model(
 
     writing = Writing(document, policy, model, regions, watch=report is not None)
     draw = SystemDraw() if unsafe_seed is None else UnsafeSeededDraw(unsafe_seed)
+    spend(policy, writing.plan.promise)
     with guarded(document.name):
         for batch in decoding.in_batches(writing.lanes, BATCH_TOKENS):
             decoding.decode(model, batch, draw, progress)

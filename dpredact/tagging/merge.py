@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from dpredact.tagging import lexicon
 from dpredact.tagging.interface import Span
 
 # Entities whose first or last character may be a mark that belongs to them.
@@ -26,10 +27,10 @@ _TITLE = re.compile(
 _NAME_GAP = re.compile(r" |-| (?:de|del|de la|de los|da|dos|di|du|van|van der|van den|von|von der|zu|bin|ibn|al|el|la|le|ter|ten|y) ")
 _INITIAL = re.compile(r"\b[^\W\d_]$")
 _TEXTUAL = frozenset({"PERSON", "LOCATION", "ORG", "ADDRESS"})
-# Phrases, not names or numbers: a bracket that opens in one closes in it ("liras (TRL)").
-_PHRASES = frozenset(
-    {"LOCATION", "ORG", "DEMOGRAPHIC", "PROFESSION", "HEALTH", "QUANTITY", "MONEY", "MISC"}
-)
+# Phrases, not names or numbers. In the optional ones a bracket that opens closes ("liras
+# (TRL)"); everything else never ends in punctuation.
+_CLOSED = frozenset({"DEMOGRAPHIC", "PROFESSION", "HEALTH", "QUANTITY", "MONEY", "MISC"})
+_PHRASES = _CLOSED | {"LOCATION", "ORG"}
 
 
 def snap(text: str, span: Span) -> Span | None:
@@ -54,7 +55,7 @@ def _trim(text: str, start: int, end: int, entity: str) -> tuple[int, int]:
     while start < end and not (text[start].isalnum() or text[start] in opening):
         start += 1
     while start < end and not (text[end - 1].isalnum() or text[end - 1] in closing):
-        if text[end - 1] == ")" and entity in _PHRASES and "(" in text[start:end]:
+        if text[end - 1] == ")" and entity in _CLOSED and "(" in text[start:end]:
             break
         end -= 1
     if start < end and text[start] == "(" and ")" not in text[start:end]:
@@ -202,12 +203,17 @@ def _add(text: str, kept: list[Span], span: Span) -> list[Span]:
     out = list(kept)
     for low, high in _gaps(span.start, span.end, over):
         piece = snap_inside(text, replace(span, start=low, end=high))
-        if piece and piece.entity in _TEXTUAL | _PHRASES and _LETTER.search(text, piece.start, piece.end):
+        if piece and piece.entity in _TEXTUAL | _PHRASES and _left_over(text[piece.start : piece.end]):
             out.append(piece)
     for k in over:
         if span.start <= k.start and k.end <= span.end or k.start <= span.start and span.end <= k.end:
             out[out.index(k)] = replace(k, sources=_joined(k, span))
     return out
+
+
+def _left_over(words: str) -> bool:
+    """Can what sticks out beside a longer finding tell anything? "the" and "of" cannot."""
+    return _LETTER.search(words) is not None and not (words.islower() and lexicon.ordinary(words))
 
 
 def _gaps(start: int, end: int, over: list[Span]) -> Iterator[tuple[int, int]]:

@@ -202,7 +202,7 @@ def test_what_no_edit_reaches_is_still_found():
 
 def test_an_ordinary_file_has_next_to_nothing_outside_its_blocks():
     rest = read(saved(docx.Document()), "a.docx").unblocked()
-    assert not re.search(r"\d{6}|@|item|docProps|rels", rest)
+    assert set(rest.split("\n")) <= {"", "Macro Text Char", "MacroTextChar"}
 
 
 def test_embedded_documents_are_searched_and_written_back():

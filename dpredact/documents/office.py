@@ -48,6 +48,7 @@ MACHINE_MADE = re.compile(
     r"-?[0-9. ]+|[0-9A-Fa-f]{8}|\{?[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}?|"
     r"\d{4}-\d\d-\d\dT[\d:.]+Z?"
 )
+FONTS = ("Relationship", "rFonts", "latin", "ea", "cs", "sym", "font", "buFont", "mathFont")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -228,23 +229,34 @@ def _parse(content: bytes, place: str) -> Any:
 
 def _machine_values(root: Any, part: str) -> list[str]:
     """Attribute values that no edit reaches but that look as if a person had written them."""
-    if re.search(r"(?:styles\w*|fontTable|theme\d*|latentStyles)\.xml\Z", part):
-        return [
-            value
-            for style in root.iter(W + "style")
-            if style.get(W + "customStyle")
-            for value in (style.get(W + "styleId", ""), *(n.get(W + "val", "") for n in style.iter(W + "name")))
-        ]  # fmt: skip
+    if re.search(r"(?:styles\w*|fontTable|theme\d*)\.xml\Z", part):
+        return _own_styles(root)
     return [
         value
         for element in root.iter()
-        if isinstance(element.tag, str) and local(element.tag) != "Relationship"
+        if isinstance(element.tag, str) and local(element.tag) not in FONTS
         for name, value in element.attrib.items()
         if DATA_LIKE.search(value)
         and not MACHINE_MADE.fullmatch(value)
         and not name.endswith(("}id", "typeface", "Ignorable", "style", "path", "uri", "font"))
         and (None, local("}" + name)) not in TEXT_ATTRIBUTES
     ]  # fmt: skip
+
+
+def _own_styles(root: Any) -> list[str]:
+    """Names and ids of styles that are not the program's own."""
+    styles = list(root.iter(W + "style"))
+    names = {style: [n.get(W + "val", "") for n in style.iter(W + "name")] for style in styles}
+    known = {n.get(W + "name", "") for n in root.iter(W + "lsdException")}
+    known.update(*(names[style] for style in styles if not style.get(W + "customStyle")))
+    dense = {name.lower().replace(" ", "") for name in known}
+    return [
+        value
+        for style in styles
+        if style.get(W + "customStyle")
+        for value in (*names[style], style.get(W + "styleId", ""))
+        if value.lower().replace(" ", "").removesuffix("char") not in dense
+    ]
 
 
 def _put(node: Any, slot: str, new: str, old: str) -> None:

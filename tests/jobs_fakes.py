@@ -34,6 +34,7 @@ class FakeFactory:
 @dataclass(frozen=True)
 class FakeEngine:
     settings: FakeFactory
+    spent: bool = True
 
     def __call__(self, given: Input, tokens) -> Result:
         text, name = given.data.decode("utf-8"), given.name

@@ -71,12 +71,15 @@ def test_stages_are_remembered(state: Path, tmp_path: Path) -> None:
         book.started("k2", "b.txt")
         book.started("k3", "c.txt")
         book.ended("k3", "c.txt", "refused")
+        book.started("k4", "d.txt")
+        book.ended("k4", "d.txt", "refused", spent=False)
     with Journal(state, JOB) as book:
         assert book.entry("k", "a.txt").stage == "done"
         assert book.entry("k", "a.txt").summary == {"finished": "stop"}
         assert book.entry("k", "a.txt").released(ready.target)
         assert (book.entry("k2", "b.txt").stage, book.entry("k2", "b.txt").attempts) == ("started", 1)
-        assert book.entry("k3", "c.txt").stage == "ended"
+        assert (book.entry("k3", "c.txt").stage, book.entry("k3", "c.txt").attempts) == ("ended", 1)
+        assert book.entry("k4", "d.txt").attempts == 0, "refused before anything was drawn"
         assert book.wrote("a.txt") and not book.wrote("b.txt")
         assert book.elsewhere("k", "z.txt") and not book.elsewhere("k", "a.txt")
 

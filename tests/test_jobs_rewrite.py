@@ -240,6 +240,22 @@ def test_corrections_beside_a_file_decide_what_is_private(room: Path, capsys: py
     assert (room / "out/a.txt").read_text() == CLEAN + "More.\n"
 
 
+def test_the_ledger_counts_over_runs_and_its_limit_holds(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (room / "dpredact.yaml").write_text(TOY)
+    limited = ("--allow-cut", "--ledger", "book.jsonl", "--ledger-limit", "25", "--json")
+    code, out, _ = rewrite(capsys, "in/a.txt", "-o", "one", *limited)
+    assert code == 0 and lines(out)[0]["status"] == "written"
+    assert (room / "book.jsonl").stat().st_mode & 0o777 == 0o600
+    code, out, _ = rewrite(capsys, "in/a.txt", "-o", "two", *limited)
+    assert code == 4 and lines(out)[0]["status"] == "refused" and "limit" in lines(out)[0]["reason"]
+    assert not (room / "two/a.txt").exists()
+    assert len((room / "book.jsonl").read_text().splitlines()) == 1
+    code, out, _ = rewrite(capsys, "in/a.txt", "-o", "two", "--allow-cut", "--json")
+    assert code == 0 and lines(out)[0]["reason"] is None, "what was refused before a draw is no draw"
+    assert rewrite(capsys, "in/a.txt", "-o", "out", "--ledger", "out/book.jsonl")[0] == 2
+    assert rewrite(capsys, "in/a.txt", "-o", "out", "--ledger-limit", "3")[0] == 2
+
+
 # -- progress ---------------------------------------------------------------------------
 
 

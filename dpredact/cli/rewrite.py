@@ -17,7 +17,7 @@ from dpredact.cli.progress import Mode, Progress
 from dpredact.errors import UsageError
 
 if TYPE_CHECKING:
-    from dpredact.jobs.engine import Factory, Result
+    from dpredact.jobs.engine import Factory, LedgerFile, Result
     from dpredact.jobs.jobfile import Record
     from dpredact.jobs.journal import Journal
     from dpredact.jobs.walking import Found, Source
@@ -57,6 +57,8 @@ def command(
     sign: Annotated[Path | None, typer.Option(metavar="KEY", help="Sign certificates with this private key (see keygen).", show_default=False)] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="PRIVATE report for the owner: words found, realised losses.", show_default=False)] = None,
     ignore_corrections: Annotated[bool, typer.Option("--ignore-corrections", help="Tag anew where there is a FILE.tags.jsonl.")] = False,
+    ledger: Annotated[Path | None, typer.Option(metavar="FILE", help="Count what each document has cost over all runs in FILE.", show_default=False)] = None,
+    ledger_limit: Annotated[float | None, typer.Option(metavar="EPSILON", min=0, help="Refuse (exit 4) what would take a document past it.", show_default=False)] = None,
     allow_cut: Annotated[bool, typer.Option("--allow-cut", help="Accept texts that were cut at max_new_tokens.")] = False,
     allow_download: Annotated[bool, typer.Option("--allow-download", help="Fetch missing models.")] = False,
     unsafe_seed: Annotated[int | None, typer.Option(metavar="N", help="Repeatable draws, for tests only; certificates say unsafe.", show_default=False)] = None,
@@ -82,7 +84,9 @@ def command(
     signer = _signer(sign)
     if allow_download:
         fetch_models(rules)
-    factory = PipelineFactory(rules, unsafe_seed, report is not None, allow_download)
+    factory = PipelineFactory(
+        rules, unsafe_seed, report is not None, allow_download, _ledger(ledger, ledger_limit, wanted)
+    )
     with _terminated_means_interrupted():
         if wanted.to_stdout:
             code = _pipe(wanted, factory, signer)
@@ -273,12 +277,7 @@ def _neutral(wanted: Wanted, folder: Path, sources: Sequence[Source]) -> dict[st
 
     if wanted.name_map is None:
         return {}
-    if wanted.name_map.resolve().is_relative_to(folder.resolve()):
-        raise UsageError(
-            "the name map would lie among the released files",
-            next_step="choose a place outside the output folder",
-            place=str(wanted.name_map),
-        )
+    _keep_out(wanted.name_map, folder, "the name map")
     return naming.neutral_names(wanted.name_map, [s.place for s in sources])
 
 
@@ -351,6 +350,29 @@ def _pipe(wanted: Wanted, factory: Factory, signer: Any) -> int:
 
 
 # -- around it --------------------------------------------------------------------------
+
+
+def _ledger(file: Path | None, limit: float | None, wanted: Wanted) -> LedgerFile | None:
+    """The ledger, with the key of the owner's other records."""
+    from dpredact.jobs import journal
+    from dpredact.jobs.engine import LedgerFile
+
+    if file is None:
+        if limit is not None:
+            raise UsageError("--ledger-limit belongs to --ledger", next_step="name the ledger, too")
+        return None
+    if not wanted.to_stdout:
+        _keep_out(file, wanted.folder, "the ledger")
+    return LedgerFile(file, journal.owner_key(journal.state_folder()), limit)
+
+
+def _keep_out(file: Path, folder: Path | None, what: str) -> None:
+    if folder is not None and file.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            f"{what} would lie among the released files",
+            next_step="choose a place outside the output folder",
+            place=str(file),
+        )
 
 
 def _signer(key: Path | None) -> Any:

@@ -18,6 +18,8 @@ from dpredact.policy import Policy
 
 if TYPE_CHECKING:
     from dpredact.documents import Document
+    from dpredact.jobs.ledger import Ledger
+    from dpredact.promise import Promise
     from dpredact.tagging import Tagging
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -41,6 +43,7 @@ class Result:
     reason: str = ""
     next_step: str = ""
     code: int = 0
+    spent: bool = True  # did it come to a first draw? If not, no budget was touched
     report: dict[str, Any] | None = field(default=None, repr=False)
 
 
@@ -54,10 +57,23 @@ class Input:
 
 
 class Engine(Protocol):
+    """`spent`: did the last document come to its first draw?"""
+
+    spent: bool
+
     def __call__(self, given: Input, tokens: Tokens) -> Result: ...
 
 
 Factory = Callable[[], Engine]  # picklable; called once per process
+
+
+@dataclass(frozen=True)
+class LedgerFile:
+    """The owner's ledger over all runs, and the ε that it may reach (None: it only counts)."""
+
+    path: Path
+    key: bytes = field(repr=False)
+    limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,7 @@ class PipelineFactory:
     unsafe_seed: int | None = None
     report: bool = False
     allow_download: bool = False  # hub models; those of the catalog are fetched beforehand
+    ledger: LedgerFile | None = None
 
     def __call__(self) -> PipelineEngine:
         return PipelineEngine(self)
@@ -80,6 +97,13 @@ class PipelineEngine:
         from dpredact import tagging
 
         self._settings = settings
+        self._ledger: Ledger | None = None
+        if settings.ledger is not None:
+            from dpredact.jobs.ledger import Ledger
+
+            file = settings.ledger
+            self._ledger = Ledger(file.path, file.key, file.limit)
+        self.spent = False
         policy = settings.policy
         self._tagger = tagging.build(policy.tagger, policy)
         self._model = None
@@ -92,6 +116,13 @@ class PipelineEngine:
         from dpredact import documents, pipeline
 
         settings, name = self._settings, given.name
+        self.spent = False
+
+        def spend(policy: Policy, promised: Promise) -> None:
+            if self._ledger is not None:
+                self._ledger.spend(given.data, policy, promised)
+            self.spent = True
+
         report: dict[str, Any] | None = {} if settings.report else None
         document = documents.read(given.data, name)
         if document.output_name != written_name(name):
@@ -108,6 +139,7 @@ class PipelineEngine:
             progress=tokens,
             report=report,
             unsafe_seed=settings.unsafe_seed,
+            spend=spend,
         )
         return Result(
             status=release.status,
@@ -117,6 +149,7 @@ class PipelineEngine:
             epsilon=dict(release.epsilon),
             epsilon_all=release.epsilon_all,
             remarks=release.remarks,
+            spent=self.spent,
             report=report,
         )
 
@@ -140,9 +173,11 @@ def run(engine: Engine, given: Input, tokens: Tokens) -> Result:
         status = "refused" if error.exit_code in (3, 4) else "failed"
         place = error.place.removeprefix(given.name).lstrip(":, ")
         reason = f"{place}: {error.message}" if place else error.message
-        return Result(status, reason=reason, next_step=error.next_step, code=error.exit_code)
+        return Result(
+            status, reason=reason, next_step=error.next_step, code=error.exit_code, spent=engine.spent
+        )
     except Exception as error:
-        return Result("failed", reason=_fault(error), code=5)
+        return Result("failed", reason=_fault(error), code=5, spent=engine.spent)
 
 
 def _fault(error: BaseException) -> str:

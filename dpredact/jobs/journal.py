@@ -217,8 +217,10 @@ class Journal:
     def done(self, key: str, place: str) -> None:
         self._append({"stage": "done", "key": key, "place": place}, flush=False)
 
-    def ended(self, key: str, place: str, status: str) -> None:
-        self._append({"stage": "ended", "key": key, "place": place, "status": status}, flush=False)
+    def ended(self, key: str, place: str, status: str, *, spent: bool = True) -> None:
+        """Nothing was released. `spent` False: and nothing was drawn, so the start is taken back."""
+        record = {"stage": "ended", "key": key, "place": place, "status": status, "spent": spent}
+        self._append(record, flush=False)
 
     def finish_open_pairs(self) -> int:
         """Complete the renames of a run that was killed between them; how many pairs.
@@ -293,6 +295,8 @@ class Journal:
         self._open.pop(where, None)
         if stage == "started":
             entry = replace(entry, attempts=entry.attempts + 1)
+        if stage == "ended" and not record["spent"]:
+            entry = replace(entry, attempts=entry.attempts - 1)
         if stage == "done":
             self._written.add(record["place"])
         if stage == "ready":

@@ -205,10 +205,10 @@ class _Work:
             try:
                 record = self.write(label, result)
             except DpredactError as error:
-                self.journal.ended(label.key, place, "failed")
+                self.journal.ended(label.key, place, "failed", spent=result.spent)
                 record = self.from_error(label.source, error)
         else:
-            self.journal.ended(label.key, place, result.status)
+            self.journal.ended(label.key, place, result.status, spent=result.spent)
             record = replace(
                 self.record(label.source, result.status, result.reason, result.code),
                 next_step=result.next_step,

@@ -127,7 +127,11 @@ def mentions(text: str, spans: list[Span]) -> list[Span]:
         family = FAMILY_OF[span.entity]
         if family not in _REPEATED:
             continue
+        ordinary = lexicon.ordinary(text[span.start : span.end])
+        if ordinary and not _repeats(text[span.start : span.end], span.entity):
+            continue  # "the Council" here does not make every council a secret
         for words, whole in _forms(text[span.start : span.end], span.entity):
+            whole = whole and not (ordinary and span.entity == "LOCATION")
             if words not in wanted or whole:
                 wanted[words] = (span.entity, whole)
     if not wanted:
@@ -150,10 +154,17 @@ def mentions(text: str, spans: list[Span]) -> list[Span]:
             cursor += 1
         if cursor < len(taken) and taken[cursor][0] <= start and end <= taken[cursor][1]:
             continue
-        if entity == "PERSON" and not whole and not as_name(text, start, end):
+        if not whole and not as_name(text, start, end):
             continue
         found.append(Span(start, end, entity, 0.8, ("propagation:same words",)))
     return found
+
+
+def _repeats(words: str, entity: str) -> bool:
+    """Do these ordinary words mean the same elsewhere? Towns do (Reading), with a capital."""
+    return entity not in ("ORG", "LOCATION") or (
+        entity == "LOCATION" and lexicon.plain(words) in lexicon.places()
+    )
 
 
 def _forms(words: str, entity: str) -> Iterable[tuple[str, bool]]:

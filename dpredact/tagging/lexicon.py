@@ -5,6 +5,7 @@ Built by scripts/build_word_lists.py; sources and licences in words/README.md.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 from importlib import resources
@@ -60,3 +61,8 @@ def is_common(word: str) -> bool:
         if word.endswith(end) and len(word) - len(end) > 3 and word[: -len(end)] in words:
             return True
     return False
+
+
+def ordinary(words: str) -> bool:
+    """Is every word of `words` one that English writes small, whatever its case here?"""
+    return all(is_common(plain(w)) for w in re.findall(r"[^\W\d_]+", words))

@@ -135,7 +135,7 @@ def _utf16_by_zeros(data: bytes) -> str | None:
     even, odd = head[0::2].count(0), head[1::2].count(0)
     half = len(head) // 2
     for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
-        if zeros >= 0.2 * half and others <= 0.1 * zeros:
+        if zeros >= 0.2 * half and others <= 0.5 * zeros:
             return encoding
     return None
 

@@ -184,11 +184,11 @@ def rewritten(source: str, readable: str, piece: Piece, edits: Sequence[Local]) 
 
 def _whole_escapes(escapes: Sequence[Escape], start: int, end: int) -> tuple[int, int]:
     """The stretch around [start, end) that cuts through no escape."""
-    for escape in escapes:
-        if escape.start < start < escape.end:
-            start = escape.start
-        if escape.start < end < escape.end:
-            end = escape.end
+    for border in (start, end):
+        number = bisect_left(escapes, border, key=lambda escape: escape.start) - 1
+        if number >= 0 and escapes[number].start < border < escapes[number].end:
+            start = min(start, escapes[number].start)
+            end = max(end, escapes[number].end)
     return start, end
 
 

@@ -131,6 +131,17 @@ def test_explain_warns_of_several_groups_and_weak_numbers() -> None:
     assert "all groups together" not in single
 
 
+def test_explain_knows_the_other_settings() -> None:
+    """Neighbours, spending, scope and range methods change the sentences."""
+    assert "as without" in told()
+    assert "as with any others instead" in told("neighbours: replace")
+    assert "where it is needed" in told(person="method: dp-fusion, epsilon: 4, spending: adaptive")
+    assert "writes only the replacements" in told("scope: spans")
+    assert "clip 2 per token" in told(person="method: invisible-ink, clip: 2")
+    assert "never more than 900" in told()
+    assert "At most 77 tokens are drawn" in told("max_new_tokens: 77")
+
+
 def test_explain_names_what_is_not_covered() -> None:
     """Missed words, the text around, further runs, time and truth."""
     text = told()

@@ -76,10 +76,12 @@ def _promise(policy: Policy, group: Group) -> str:
         else ""
     )
     if group.epsilon is not None:
+        other = "as without" if policy.neighbours == "remove" else "as with any others instead"
+        paced = ", spent where it is needed" if group.spending == "adaptive" else ""
         return (
             f"{group.method}, ε = {group.epsilon:g} at δ = {policy.delta:g} for the whole "
-            f"document{share}: whatever comes out is at most {_factor(group.epsilon)} times as "
-            "likely with these words as without, except with probability about δ."
+            f"document{share}{paced}: whatever comes out is at most {_factor(group.epsilon)} "
+            f"times as likely with these words {other}, except with probability about δ."
         )
     if group.beta is not None:
         assert group.order != "auto"

@@ -1,18 +1,18 @@
-"""The loop: logits, support, mix, charge, draw, append.
+"""One token of one text: support, mix, charge, draw.
 
 A lane is one text being written: row 0 is the public view, row i the private view of one
-group. Several lanes may share a session. Only drawn ids leave (THEORY §5).
+group. The loop over lanes that share a session is `batching.Desk`. Only drawn ids leave
+(THEORY §5).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from dpredact.lm.interface import LanguageModel
 from dpredact.policy import Method, Policy
 from dpredact.privacy import combine
 from dpredact.privacy.divergence import renyi
@@ -219,54 +219,6 @@ def repeats(ids: Sequence[int], length: int) -> frozenset[int]:
         for at in range(len(ids) - length + 1)
         if list(ids[at : at + length - 1]) == tail
     )
-
-
-def in_batches(lanes: Sequence[Lane], most: int) -> list[list[Lane]]:
-    """Lanes in batches of at most `most` padded tokens (rows × (width + limit)), in order."""
-    batches: list[list[Lane]] = []
-    rows = size = 0
-    for one in lanes:
-        rows, size = rows + len(one.rows), max(size, one.width + one.limit)
-        if not batches or rows * size > most:
-            batches.append([])
-            rows, size = len(one.rows), one.width + one.limit
-        batches[-1].append(one)
-    return batches
-
-
-def decode(
-    model: LanguageModel,
-    lanes: Sequence[Lane],
-    draw: Draw,
-    progress: Callable[[int], None] = lambda tokens: None,
-) -> None:
-    """Write every lane to its end, all rows in one batch.
-
-    progress: called with the number of tokens drawn in each round.
-    """
-    going = [lane for lane in lanes if lane.open]
-    if not going:
-        return
-    rows = [row for lane in going for row in lane.fitting_rows()]
-    session = model.open(rows, max(x.width for x in going), max(x.limit for x in going))
-    while True:
-        logits = session.logits()  # (rows, V)
-        at, appended, staying = 0, [], []
-        for lane in going:
-            count = len(lane.rows)
-            drawn = lane.advance(logits[at : at + count], model.eos, draw)
-            if lane.open:
-                appended += [drawn] * count
-                staying += range(at, at + count)
-            at += count
-        progress(len(going))
-        left = [lane for lane in going if lane.open]
-        if not left:
-            return
-        if len(left) < len(going):
-            session.keep(staying)
-            going = left
-        session.append(appended)
 
 
 def support_of(promise: Promise, policy: Policy, never: frozenset[int]) -> Support:

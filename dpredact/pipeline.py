@@ -24,8 +24,6 @@ from dpredact.tagging.interface import Tagger, Tagging
 if TYPE_CHECKING:
     from dpredact.lm.interface import LanguageModel
 
-BATCH_TOKENS = 40_000  # padded tokens that decode together: bounds the memory of the cache
-
 
 @dataclass(frozen=True)
 class Release:
@@ -139,7 +137,7 @@ def _with_model(
     spend: Callable[[Policy, Promise], None],
 ) -> Release:
     """Draw what is to be drawn, put it back, certify."""
-    from dpredact import decoding
+    from dpredact.batching import Desk
     from dpredact.privacy.sampling import SystemDraw, UnsafeSeededDraw
     from dpredact.writing import Writing
 
@@ -147,8 +145,8 @@ def _with_model(
     draw = SystemDraw() if unsafe_seed is None else UnsafeSeededDraw(unsafe_seed)
     spend(policy, writing.plan.promise)
     with guarded(document.name):
-        for batch in decoding.in_batches(writing.lanes, BATCH_TOKENS):
-            decoding.decode(model, batch, draw, progress)
+        for _ in Desk(model, draw, progress=progress).serve([(writing, writing.lanes)]):
+            pass
         edits, finished = writing.finish()
     data = document.render(edits)
     promised = writing.plan.promise

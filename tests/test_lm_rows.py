@@ -99,3 +99,39 @@ def test_models_whose_rows_move_each_other_are_refused() -> None:
     quantised.quantization_config = {"quant_method": "bitsandbytes"}
     with pytest.raises(ModelError, match="quantisation"):
         refuse_coupled_rows(quantised)
+
+
+def test_rows_that_join_later_go_on_as_they_would_alone() -> None:
+    model = lm.load("smollm2-135m", device="cpu", dtype="float32")
+    first, second = model.encode(PUBLIC), model.encode(DATED + " It was cold.")
+    together = model.open([first], len(first) + 8, 5)
+    for token in model.encode(" The tenant")[:2]:
+        together.append([token])
+    alone = model.open([second], len(second) + 30, 6)
+    together.join(model.open([second], len(second) + 30, 6))
+    for token in model.encode(" said so")[:2]:
+        together.append([token, token])
+        alone.append([token])
+    assert together.logits().shape[0] == 2
+    assert torch.allclose(together.logits()[1], alone.logits()[0], atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_no_row_moves_because_of_another_documents_private_words(dtype: str) -> None:
+    model = lm.load("smollm2-135m", device="cpu", dtype=dtype)
+    other = model.encode("A note about a bicycle that stood in the hall for a week.")
+
+    def joined(name: str) -> list[torch.Tensor]:
+        rows = [model.encode(t) for t in (PUBLIC, VIEW.format(name))]
+        session = model.open([other], len(other), 6)
+        session.append(model.encode(" The")[:1])
+        session.join(model.open(rows, len(rows[0]) + 64, 6))
+        seen = [session.logits().clone()]
+        for token in model.encode(" letter said"):
+            session.append([token] * 3)
+            seen.append(session.logits().clone())
+        return seen
+
+    for a, b in zip(joined(SHORT), joined(LONG), strict=True):
+        assert torch.equal(a[:2], b[:2])
+        assert not torch.equal(a[2], b[2])

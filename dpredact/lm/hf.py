@@ -156,6 +156,7 @@ class HuggingFaceSession:
         self._mask = mask.to(device)
         self._length = width
         self._position = mask[:, :width].sum(1).to(device)  # (rows,): next position of each row
+        self._steps = steps  # appends still to come
         self._cache = _preallocated_cache(owner._model.config, width + steps)
         positions = (self._mask[:, :width].cumsum(1) - 1).clamp(min=0)
         self._logits = self._forward(ids.to(device), positions)
@@ -181,6 +182,7 @@ class HuggingFaceSession:
     def append(self, ids: Sequence[int]) -> None:
         column = torch.tensor(list(ids), dtype=torch.long, device=self._mask.device)
         self._length += 1
+        self._steps -= 1
         self._logits = self._forward(column[:, None], self._position[:, None])
         self._position = self._position + 1
 
@@ -191,6 +193,21 @@ class HuggingFaceSession:
         self._position = self._position[index]
         self._logits = self._logits[index]
         self._cache.batch_select_indices(index)
+
+    @torch.inference_mode()
+    def join(self, other: HuggingFaceSession) -> None:
+        """Both caches side by side, aligned at their newest token; the shorter gets padding.
+
+        Positions were turned into keys when they were written, so moving a key along the
+        buffer changes nothing; the mask says what is padding.
+        """
+        used, steps = max(self._length, other._length), max(self._steps, other._steps)
+        masks = [_aligned(s._mask[:, : s._length], used, steps, fill=1) for s in (self, other)]
+        self._mask = torch.cat(masks)
+        self._position = torch.cat([self._position, other._position])
+        self._logits = torch.cat([self._logits, other._logits])
+        self._cache = _joined(self._cache, other._cache, used, steps)
+        self._length, self._steps = used, steps
 
 
 class _PreallocatedLayer(getattr(cache_utils, "DynamicLayer", object)):  # type: ignore[misc]
@@ -223,6 +240,22 @@ class _PreallocatedLayer(getattr(cache_utils, "DynamicLayer", object)):  # type:
         self.values = self._value_room[..., :end, :]
         return self.keys, self.values
 
+    def take(self, other: _PreallocatedLayer, used: int, steps: int) -> None:
+        """Rows of `other` after one's own, both ending at column `used`, room for `steps`."""
+        rooms = []
+        for mine, theirs in (
+            (self._key_room, other._key_room), (self._value_room, other._value_room)
+        ):  # fmt: skip
+            rows = mine.shape[0] + theirs.shape[0]
+            room = mine.new_zeros((rows, mine.shape[1], used + steps, mine.shape[-1]))
+            room[: mine.shape[0], :, used - self._used : used] = mine[:, :, : self._used]
+            room[mine.shape[0] :, :, used - other._used : used] = theirs[:, :, : other._used]
+            rooms.append(room)
+        self._key_room, self._value_room = rooms
+        self._used, self._room = used, used + steps
+        self.keys = self._key_room[..., :used, :]
+        self.values = self._value_room[..., :used, :]
+
     def get_seq_length(self, *_: Any) -> int:
         return self._used
 
@@ -230,6 +263,24 @@ class _PreallocatedLayer(getattr(cache_utils, "DynamicLayer", object)):  # type:
         self._key_room, self._value_room = self._key_room[indices], self._value_room[indices]
         self.keys = self._key_room[..., : self._used, :]
         self.values = self._value_room[..., : self._used, :]
+
+
+def _aligned(mask: torch.Tensor, used: int, steps: int, fill: int) -> torch.Tensor:
+    """(rows, length) -> (rows, used + steps): padding on the left, `fill` for what is to come."""
+    left = mask.new_zeros((mask.shape[0], used - mask.shape[1]))
+    right = mask.new_full((mask.shape[0], steps), fill)
+    return torch.cat([left, mask, right], dim=1)
+
+
+def _joined(first: Any, second: Any, used: int, steps: int) -> Any:
+    for a, b in zip(first.layers, second.layers, strict=True):
+        if not (isinstance(a, _PreallocatedLayer) and isinstance(b, _PreallocatedLayer)):
+            raise ModelError(
+                "documents cannot share a batch on this model's cache",
+                next_step="write one document at a time (--together 1)",
+            )
+        a.take(b, used, steps)
+    return first
 
 
 def _room_like(states: torch.Tensor, room: int) -> torch.Tensor:

@@ -30,6 +30,10 @@ class Session(Protocol):
         """Go on with these rows only, in this order (finished documents leave)."""
         ...
 
+    def join(self, other: Session) -> None:
+        """Take over the rows of another session of the same model, after one's own."""
+        ...
+
 
 class LanguageModel(Protocol):
     """A causal language model with its tokenizer."""

@@ -83,6 +83,9 @@ class ToySession:
     def keep(self, rows: Sequence[int]) -> None:
         self._rows = [self._rows[i] for i in rows]
 
+    def join(self, other: ToySession) -> None:
+        self._rows += other._rows
+
 
 def echo(sharpness: float = 12.0, reach: int = 6) -> ToyModel:
     """A model that goes on copying what it has seen: it looks up the longest recent context.

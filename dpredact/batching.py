@@ -1,0 +1,119 @@
+"""The loop: many texts, one session. Logits, advance every lane, append; leave; join.
+
+Rows of all lanes decode together, because a step costs one reading of the weights however
+many rows there are. A lane that has ended leaves; a waiting one takes its place as soon as
+the token budget allows. Who sits beside whom is a function of public sizes and drawn
+tokens, so no row moves because of another text's private words (THEORY §5, Rows).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+from dpredact.decoding import Lane
+from dpredact.lm.interface import LanguageModel, Session
+from dpredact.privacy.sampling import Draw
+
+ROOM = 40_000  # padded tokens in the cache at once: rows × (width + tokens still to come)
+
+Job = TypeVar("Job")
+
+
+class Desk(Generic[Job]):
+    """Writes lanes of jobs to their end, as many side by side as `room` allows.
+
+    room: most padded tokens at once; a single lane larger than it is still taken, alone.
+    progress: called with the number of tokens drawn in each round.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        draw: Draw,
+        *,
+        room: int = ROOM,
+        progress: Callable[[int], None] = lambda tokens: None,
+    ) -> None:
+        self._model, self._draw, self._room, self._progress = model, draw, room, progress
+        self._session: Session | None = None
+        self._going: list[Lane] = []
+
+    def serve(self, jobs: Iterable[tuple[Job, Sequence[Lane]]]) -> Iterator[Job]:
+        """Yield each job when its last lane has ended. Jobs are taken only when there is room."""
+        source = iter(jobs)
+        waiting: deque[Lane] = deque()
+        owner: dict[int, int] = {}  # lane -> ticket of its job
+        open_jobs: dict[int, tuple[Job, int]] = {}
+        exhausted, ticket = False, 0
+        while True:
+            joining: list[Lane] = []
+            while True:  # fill up
+                if not waiting and not exhausted:
+                    taken = next(source, None)
+                    if taken is None:
+                        exhausted = True
+                        continue
+                    job, lanes = taken
+                    writable = [lane for lane in lanes if lane.open]
+                    if not writable:
+                        yield job
+                        continue
+                    ticket += 1
+                    open_jobs[ticket] = (job, len(writable))
+                    owner |= {id(lane): ticket for lane in writable}
+                    waiting.extend(writable)
+                if not waiting or not self._fits([*self._going, *joining, waiting[0]]):
+                    break
+                joining.append(waiting.popleft())
+            if joining:
+                self._join(joining)
+            if not self._going:
+                return
+            for lane in self._round():
+                number = owner.pop(id(lane))
+                job, left = open_jobs.pop(number)
+                if left == 1:
+                    yield job
+                else:
+                    open_jobs[number] = (job, left - 1)
+
+    def _fits(self, lanes: Sequence[Lane]) -> bool:
+        rows = sum(len(lane.rows) for lane in lanes)
+        longest = max(lane.width + lane.limit for lane in lanes)
+        return len(lanes) == 1 or rows * longest <= self._room
+
+    def _join(self, lanes: Sequence[Lane]) -> None:
+        rows = [row for lane in lanes for row in lane.fitting_rows()]
+        widths = [lane.width for lane in lanes for _ in lane.rows]
+        steps = max(lane.limit for lane in lanes)
+        fresh = self._model.open(rows, max(widths), steps)
+        if self._session is None or not self._going:
+            self._session = fresh
+        else:
+            self._session.join(fresh)
+        self._going += lanes
+
+    def _round(self) -> list[Lane]:
+        """One token for every lane; returns the lanes that ended."""
+        assert self._session is not None
+        logits = self._session.logits()  # (rows, V)
+        at, appended, staying, left, ended = 0, [], [], [], []
+        for lane in self._going:
+            count = len(lane.rows)
+            drawn = lane.advance(logits[at : at + count], self._model.eos, self._draw)
+            if lane.open:
+                appended += [drawn] * count
+                staying += range(at, at + count)
+                left.append(lane)
+            else:
+                ended.append(lane)
+            at += count
+        self._progress(len(self._going))
+        if left and ended:
+            self._session.keep(staying)
+        if left:
+            self._session.append(appended)
+        self._going = left
+        return ended

@@ -8,18 +8,20 @@ contents and the private views, and stay there.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dpredact import contexts
 from dpredact.certificate import statement
 from dpredact.documents.interface import Document, Edit
-from dpredact.errors import DpredactError, ModelError, NotCovered
+from dpredact.errors import DocumentError, DpredactError, ModelError, NotCovered
 from dpredact.policy import Policy
 from dpredact.promise import Promise, promise, view_names
 from dpredact.tagging import leftovers
-from dpredact.tagging.interface import Tagger, Tagging
+from dpredact.tagging.interface import Span, Tagger, Tagging
 
 if TYPE_CHECKING:
     from dpredact.lm.interface import LanguageModel
@@ -67,6 +69,8 @@ def rewrite(
     if isinstance(document, str):
         from dpredact import documents
 
+        if any("\ud800" <= c <= "\udfff" for c in document):  # Python's own error quotes all of it
+            raise DocumentError("the text holds half of a surrogate pair, which no file can store")
         document = documents.read(document.encode("utf-8"), "document.txt")
     found = tagging if tagging is not None else _tag(document, policy, tagger)
     if not found.complete:
@@ -76,7 +80,7 @@ def rewrite(
             "spans by hand",
             place=document.name,
         )
-    regions = contexts.regions(found.spans, policy)
+    regions = contexts.regions(_at_blocks(found.spans, document), policy)
     if not regions and policy.untagged == "refuse":
         raise NotCovered(
             "nothing private was found, so nothing would be protected",
@@ -110,6 +114,18 @@ def _tag(document: Document, policy: Policy, tagger: Tagger | None) -> Tagging:
     return combined.tag_blocks(tagger or build(policy.tagger, policy), document)
 
 
+def _at_blocks(spans: Sequence[Span], document: Document) -> list[Span]:
+    """Spans cut at block borders, where a chunk may end: a person's own may cross them."""
+    ends, out = [b.end for b in document.blocks], []
+    for span in spans:
+        for block in islice(document.blocks, bisect_right(ends, span.start), None):
+            if span.end <= block.start:
+                break
+            start, end = max(span.start, block.start), min(span.end, block.end)
+            out.append(replace(span, start=start, end=end))
+    return out
+
+
 def _without_model(
     document: Document, policy: Policy, regions: Sequence[contexts.Region]
 ) -> Release:
@@ -141,7 +157,8 @@ def _with_model(
     from dpredact.privacy.sampling import SystemDraw, UnsafeSeededDraw
     from dpredact.writing import Writing
 
-    writing = Writing(document, policy, model, regions, watch=report is not None)
+    with guarded(document.name):  # tokenizers quote what they choke on
+        writing = Writing(document, policy, model, regions, watch=report is not None)
     draw = SystemDraw() if unsafe_seed is None else UnsafeSeededDraw(unsafe_seed)
     spend(policy, writing.plan.promise)
     with guarded(document.name):
@@ -174,12 +191,16 @@ class guarded:
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if kind is None or not issubclass(kind, Exception) or issubclass(kind, DpredactError):
             return
-        raise ModelError(
+        clean = ModelError(
             f"the model stopped with {kind.__name__}; nothing was written",
             next_step="try again with fewer or shorter documents at once; a run that was thrown "
             "away may have spent budget",
             place=self._place,
-        ) from None
+        )
+        try:
+            raise clean from None
+        finally:
+            clean.__context__ = None  # `from None` only hides it; some loggers look
 
 
 def model_facts(model: LanguageModel) -> statement.ModelFacts:

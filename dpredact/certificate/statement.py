@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from pathlib import PurePath
 from typing import Any
 
 from dpredact import __version__
@@ -33,6 +33,7 @@ KINDS: dict[str, type] = {
     "two-hop-filter": accounting.TwoHopFilter,
     "range-filter": accounting.RangeFilter,
 }
+_NAME = re.compile(r"(?!\.)[\w.-]+(/[\w.-]+)?")  # of the catalog or the hub; else a folder
 _KIND_OF = {cls: kind for kind, cls in KINDS.items()}
 
 
@@ -137,9 +138,16 @@ def public_policy(policy: Policy) -> dict[str, Any]:
     """The policy as JSON values, without the owner's word lists."""
     dump = policy.model_dump(mode="json")
     dump["tagger"].pop("lists", None)
-    if policy.model.startswith(("/", "~", ".", "\\")):  # a folder: its path stays here
-        dump["model"] = PurePath(policy.model).name or "local"
+    parts = [name.partition(":") for name in policy.tagger.use]  # some are KIND:FOLDER
+    dump["tagger"]["use"] = [f"{kind}:{_last(path)}" if colon else kind for kind, colon, path in parts]
+    if not _NAME.fullmatch(policy.model):
+        dump["model"] = _last(policy.model)
     return dump
+
+
+def _last(path: str) -> str:
+    """A folder's own name, on any system: the way to it stays with its owner."""
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1].strip(".~") or "local"
 
 
 def policy_digest(dump: Mapping[str, Any]) -> str:

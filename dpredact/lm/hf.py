@@ -381,7 +381,9 @@ def load(
         ) from None
     if not device_map:
         network = network.to(place)
-    public_name = model if model in catalog.ENTRIES or not Path(model).is_dir() else Path(model).name
+    folder = Path(model).expanduser()
+    by_path = model not in catalog.ENTRIES and folder.is_dir()
+    public_name = (folder.name or folder.resolve().name) if by_path else model
     return HuggingFaceModel(network, tokenizer, public_name, weights_digest(Path(where)))
 
 

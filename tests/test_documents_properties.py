@@ -173,7 +173,7 @@ def test_mails(subject, body, eight_bit, data):
     document = read(raw, "a.eml")
     check_shape(document)
     assert document.render([]) == raw
-    new = st.text(st.sampled_from("abcé漢"), min_size=1, max_size=6)
+    new = st.text(st.sampled_from("xqzé漢"), min_size=1, max_size=6)
     edits = data.draw(edits_for(document, new=new))
     again = read(document.render(edits), "a.eml")
     assert words(again.text) == words(replaced(document.text, edits))

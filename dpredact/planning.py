@@ -16,7 +16,7 @@ from dpredact.errors import ModelError, NotCovered
 from dpredact.policy import Length, Policy
 from dpredact.promise import Promise, promise, view_names
 
-SHORTEST = 24  # public tokens; shorter blocks of structured files keep their words
+SHORTEST = 20  # public tokens; shorter blocks of a text written piece by piece are kept
 PROMPT = 320  # room for instruction and chat template, so that planning needs no template
 PUBLIC_CHUNK = 3000  # most public tokens written in one go, window permitting
 
@@ -83,14 +83,10 @@ def plan(
         )
     numbering = contexts.Numbering()
     rough: list[tuple[contexts.Context, int]] = []
-    stretches = _stretches(document)
-    for stretch in stretches:
+    for stretch in _stretches(document, policy, regions, encode):
         for start, end in _chunks(document, stretch, policy, regions, encode, (most, hard)):
             context = contexts.build(document.text, regions, policy, start, end, numbering)
-            length = len(context.ids(encode))
-            if len(stretches) > 1 and length < SHORTEST:
-                continue  # a heading or a signature of a structured file
-            rough.append((context, length))
+            rough.append((context, len(context.ids(encode))))
     limits = share_tokens(policy, [length for _, length in rough])
     units = tuple(
         Unit(context, length, limit)
@@ -159,22 +155,53 @@ def share_tokens(policy: Policy, lengths: Sequence[int]) -> list[int]:
     return shares
 
 
-def _stretches(document: Document) -> list[list[int]]:
-    """Runs of prose blocks that are written together, as lists of block numbers."""
+def _stretches(
+    document: Document,
+    policy: Policy,
+    regions: Sequence[contexts.Region],
+    encode: Callable[[str], list[int]],
+) -> list[list[int]]:
+    """Runs of prose blocks that are written together, as lists of block numbers.
+
+    Where a file is written piece by piece (structured files, `chunk_tokens`), blocks with
+    few public words are left out: a heading, an address or a signature alone gives a model
+    nothing to say. Their words become labels.
+    """
+    piecewise = policy.chunk_tokens is not None or not document.flowing
+    prose = [
+        n for n, b in enumerate(document.blocks) if b.kind is Kind.PROSE and b.start < b.end
+    ]
+    wordy = [n for n in prose if _public_tokens(document, n, policy, regions, encode) >= SHORTEST]
+    if piecewise and (wordy or len(prose) > 1):
+        prose = wordy
     runs: list[list[int]] = []
-    for number, block in enumerate(document.blocks):
-        if block.kind is not Kind.PROSE or block.start == block.end:
-            continue
+    for number in prose:
+        start = document.blocks[number].start
         if (
             document.flowing
             and runs
             and runs[-1][-1] == number - 1
-            and not document.text[document.blocks[number - 1].end : block.start].strip()
+            and not document.text[document.blocks[number - 1].end : start].strip()
         ):
             runs[-1].append(number)
         else:
             runs.append([number])
     return runs
+
+
+def _public_tokens(
+    document: Document,
+    number: int,
+    policy: Policy,
+    regions: Sequence[contexts.Region],
+    encode: Callable[[str], list[int]],
+) -> int:
+    """Tokens of a block's untagged text, placeholders not counted."""
+    block = document.blocks[number]
+    context = contexts.build(
+        document.text, regions, policy, block.start, block.end, contexts.Numbering()
+    )
+    return sum(len(encode(p)) for p in context.pieces if isinstance(p, str))
 
 
 def _chunks(

@@ -43,6 +43,7 @@ class Promise:
     delta: float
     draw: Draw
     epsilon_all: float
+    total: int | None = None  # T, where known: the draws of the whole document
 
     @property
     def epsilon_all_text(self) -> str:
@@ -100,7 +101,7 @@ def promise(
         scope=policy.scope,
         total=total,
     )
-    return Promise(tuple(groups), policy.delta, draw, whole)
+    return Promise(tuple(groups), policy.delta, draw, whole, total)
 
 
 def _event(

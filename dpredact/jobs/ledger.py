@@ -157,6 +157,7 @@ class _Release:
     draw: Draw
     combine: str
     scope: str
+    total: int | None
 
 
 def _entry(name: str, policy: Policy, promise: Promise) -> dict[str, Any]:
@@ -166,6 +167,7 @@ def _entry(name: str, policy: Policy, promise: Promise) -> dict[str, Any]:
         "combine": policy.combine,
         "scope": policy.scope,
         "draw": asdict(promise.draw),
+        "total": promise.total,
         "groups": {
             g.name: statement.entry(g.event) for g in promise.private() if g.event is not None
         },
@@ -175,7 +177,7 @@ def _entry(name: str, policy: Policy, promise: Promise) -> dict[str, Any]:
 def _release(entry: Mapping[str, Any], path: Path) -> _Release:
     try:
         groups = {n: statement.event(e) for n, e in entry["groups"].items()}
-        return _Release(groups, Draw(**entry["draw"]), entry["combine"], entry["scope"])
+        return _Release(groups, Draw(**entry["draw"]), entry["combine"], entry["scope"], entry["total"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise LedgerError(
             "the ledger holds an entry that this version cannot read",
@@ -203,7 +205,8 @@ def _sum_all(releases: Sequence[_Release], delta: float) -> float:
     def loss(order: float) -> float:
         return math.fsum(
             accounting.all_groups_rdp(
-                list(r.groups.values()), order, r.draw, combine=r.combine, scope=r.scope
+                list(r.groups.values()), order, r.draw, combine=r.combine, scope=r.scope,
+                total=r.total,
             )
             for r in releases
         )

@@ -295,7 +295,7 @@ class Journal:
         self._open.pop(where, None)
         if stage == "started":
             entry = replace(entry, attempts=entry.attempts + 1)
-        if stage == "ended" and not record["spent"]:
+        if stage == "ended" and not record.get("spent", True):
             entry = replace(entry, attempts=entry.attempts - 1)
         if stage == "done":
             self._written.add(record["place"])

@@ -56,7 +56,7 @@ def verify(
             ("this is not a privacy certificate of a version that this dpredact knows "
              f"({statement.PREDICATE})",)
         )  # fmt: skip
-    broken = _schema_problems(certificate)
+    broken = _schema_problems(certificate) if _countable(certificate) else ["a number is out of range"]
     if broken:
         return Verdict(tuple(broken))
     predicate = certificate["predicate"]
@@ -74,6 +74,15 @@ def verify(
     if max_epsilon is not None:
         problems += _too_much(epsilons, whole, max_epsilon)
     return Verdict(tuple(problems), epsilons, whole, predicate["all_groups"]["delta"])
+
+
+def _countable(value: Any) -> bool:
+    """No NaN, no infinity, nothing that float64 cannot hold: Python's JSON reads all of them."""
+    if isinstance(value, Mapping):
+        return all(map(_countable, value.values()))
+    if isinstance(value, list):
+        return all(map(_countable, value))
+    return not isinstance(value, (int, float)) or abs(value) < 2.0**63
 
 
 def _schema_problems(certificate: Mapping[str, Any]) -> list[str]:

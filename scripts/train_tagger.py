@@ -4,8 +4,7 @@ Needs the extra `train` (torch, onnx) and Rampart in the cache. Takes about half
 one core. Writes head.npz and head.json into --out; README.md beside them is the model card.
 
 The target is the decision to mask: in TAB the DIRECT and QUASI mentions, in the other
-corpora every annotated one. The threshold is the one that covers most of TAB's dev
-mentions while the share of right characters stays at --precision.
+corpora every annotated one. How sure the net must be is chosen by `tune_tagger.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import torch.nn.functional as F
 
 import tagger_corpora as corpora
 import tagger_net
+import tune_tagger
 from dpredact.lm import catalog
 from dpredact.tagging import onnx_ner, trained
 
@@ -150,39 +150,6 @@ def fit(net: tagger_net.Net, data: list[Row], epochs: int, rate: float) -> None:
         print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {time.time() - began:.0f} s", flush=True)
 
 
-def score(
-    tagger: trained.TrainedTagger, documents: list[corpora.Document]
-) -> tuple[float, float]:
-    """(share of mentions covered, share of found characters that are right), NO_MASK apart."""
-    covered = mentions = right = found = 0
-    for document in documents:
-        mask = bytearray(len(document.text))
-        gold = bytearray(len(document.text))
-        for span in tagger.tag(document.text).spans:
-            mask[span.start : span.end] = b"\1" * (span.end - span.start)
-        for start, end, _ in document.spans:
-            gold[start:end] = b"\1" * (end - start)
-            mentions += 1
-            covered += all(mask[i] or document.text[i].isspace() for i in range(start, end))
-        found += sum(mask)
-        right += sum(a and b for a, b in zip(mask, gold, strict=True))
-    return covered / max(mentions, 1), right / max(found, 1)
-
-
-def choose(
-    encoder: onnx_ner.Encoder, head: trained.Head, dev: list[corpora.Document], precision: float
-) -> tuple[float, dict[str, float]]:
-    """The lowest threshold at which precision on `dev` holds, and the scores there."""
-    best = (0.5, {})
-    for threshold in (0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03):
-        covered, right = score(trained.TrainedTagger(encoder, head, threshold), dev)
-        print(f"threshold {threshold}: covered {covered:.4f}, precision {right:.4f}", flush=True)
-        if right < precision:
-            break
-        best = (threshold, {"covered": round(covered, 4), "precision": round(right, 4)})
-    return best
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
@@ -190,7 +157,6 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--precision", type=float, default=0.55)
     args = parser.parse_args()
     random.seed(args.seed)
     torch.manual_seed(args.seed)
@@ -209,18 +175,14 @@ def main() -> None:
     file = onnx_ner.model_file(catalog.folder("rampart"))
     net = tagger_net.Net(tagger_net.unpack(file), FIRST, len(corpora.CLASSES))
     fit(net, data, args.epochs, args.rate)
-    weights = tagger_net.export(net.eval())
-    dev = [d for d in documents if d.split == "dev"]
-    threshold, scores = choose(
-        encoder, trained.Head(weights, corpora.CLASSES), dev, args.precision
-    )
     args.out.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(args.out / "head.npz", **weights)
+    np.savez_compressed(args.out / "head.npz", **tagger_net.export(net.eval()))
     facts = {
-        "classes": corpora.CLASSES, "tap": tap, "threshold": threshold, "tab_dev_alone": scores,
-        "epochs": args.epochs, "rate": args.rate, "seed": args.seed,
+        "classes": corpora.CLASSES, "tap": tap, "epochs": args.epochs, "rate": args.rate,
+        "seed": args.seed, "thresholds": dict.fromkeys(corpora.CLASSES[1:], 0.5),
     }  # fmt: skip
     (args.out / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    tune_tagger.tune(args.data, args.out, tune_tagger.PRECISION)
 
 
 if __name__ == "__main__":

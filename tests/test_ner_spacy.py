@@ -101,6 +101,19 @@ def test_what_spacy_calls_a_date(words: str, entity: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "words", "out"),
+    [
+        ("so #Gratitude to all", "Gratitude", True),
+        ("Seller: Odalys", "Seller", True),
+        ("Odalys: hello", "Odalys", False),
+        ("the Seller came", "Seller", False),
+    ],
+)
+def test_hashtags_and_labels_of_fields_are_no_names(text: str, words: str, out: bool) -> None:
+    assert spacy_ner.no_name(text, text.index(words), words) == out
+
+
+@pytest.mark.parametrize(
     "name", ["the Supreme Court", "The Ruritanian Government", "the Court of Appeal’s", "the Vaccination Act"]
 )
 def test_offices_and_laws_are_no_secret(name: str) -> None:

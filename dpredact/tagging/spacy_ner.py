@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpredact.errors import ModelError
-from dpredact.tagging import language, offices, windows
+from dpredact.tagging import language, lexicon, offices, windows
 from dpredact.tagging.interface import Span, Tagging
 
 if TYPE_CHECKING:
@@ -90,14 +90,23 @@ class SpacyTagger:
         with self._nlp.memory_zone():
             for ent in self._nlp(part).ents:
                 entity, score = self._labels.get(ent.label_, ("", 0.0))
+                words = ent.text.partition("#")[0].rstrip()
                 if entity == "DATE":
-                    entity = dated(ent.text) or ""
-                elif entity in ("ORG", "LOCATION") and offices.public(ent.text):
+                    entity = dated(words) or ""
+                elif entity in ("ORG", "LOCATION") and offices.public(words):
                     continue
-                if entity:
-                    start, end = offset + ent.start_char, offset + ent.end_char
-                    spans.append(Span(start, end, entity, score, (self.name,)))
+                if entity and words and not no_name(part, ent.start_char, words):
+                    start = offset + ent.start_char
+                    spans.append(Span(start, start + len(words), entity, score, (self.name,)))
         return spans
+
+
+def no_name(text: str, start: int, words: str) -> bool:
+    """Is this a hashtag (a topic), or an ordinary word that labels a field ("Seller: …")?"""
+    if text[start - 1 : start] == "#":
+        return True
+    label = text[start + len(words) : start + len(words) + 1] == ":"
+    return label and lexicon.ordinary(words)
 
 
 def dated(words: str) -> str | None:

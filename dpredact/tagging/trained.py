@@ -97,14 +97,14 @@ def _names(weights: Mapping[str, np.ndarray]) -> list[str]:
 
 
 def _plain(weights: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    """float32; matrices are stored as int8, (out, in), with one scale per output row."""
+    """float32. Matrices are stored (out, in), int8 ones with a scale for each output row;
+    they come back (in, out), as they are multiplied."""
     import numpy as np
 
-    value = weights[name]
-    if value.dtype == np.int8:
-        scale = weights[f"{name}.scale"].astype(np.float32)
-        return np.ascontiguousarray((value.astype(np.float32) * scale[:, None]).T)
-    return value.astype(np.float32)
+    value = weights[name].astype(np.float32)
+    if weights[name].dtype == np.int8:
+        value *= weights[f"{name}.scale"].astype(np.float32)[:, None]
+    return np.ascontiguousarray(value.T) if name.endswith(".weight") else value
 
 
 class _Run(NamedTuple):
@@ -120,18 +120,24 @@ class _Run(NamedTuple):
 class TrainedTagger:
     """A `Tagger` that says of each word whether it would have to be masked, and as what.
 
-    threshold: the least probability of "must be masked"; the entity is the likeliest one.
+    thresholds: for each entity, the least probability of "must be masked" at which a word
+    whose likeliest entity it is counts.
     """
 
     name = "trained"
 
     def __init__(
-        self, encoder: onnx_ner.Encoder, head: Head, threshold: float, *, languages: str = "en"
+        self,
+        encoder: onnx_ner.Encoder,
+        head: Head,
+        thresholds: Mapping[str, float],
+        *,
+        languages: str = "en",
     ) -> None:
         self._languages = languages
         self._encoder = encoder
         self._head = head
-        self._threshold = threshold
+        self._thresholds = thresholds
 
     def tag(self, text: str) -> Tagging:
         """Spans in offsets of `text`. Never raises because of the text."""
@@ -143,30 +149,11 @@ class TrainedTagger:
         return Tagging(tuple(windows.join(pieces)), not reasons, reasons)
 
     def _read(self, part: str, offset: int) -> Iterator[Span]:
-        for start, end, entity, score in self.words(part):
-            yield Span(start + offset, end + offset, entity, score, (self.name,))
-
-    def words(self, text: str) -> Iterator[tuple[int, int, str, float]]:
-        """(start, end, entity, score) of runs of words that must be masked together."""
-        reading = self._encoder.read(text)
-        table = self.probabilities(text, reading)
-        masked = 1.0 - table[:, 0]
-        run: _Run | None = None
-        for start, end, first, last in whole_words(text, reading):
-            score = rescaled(float(masked[first:last].max()), self._threshold)
-            if score < 0.5:
-                continue
-            kinds = table[first:last, 1:].sum(axis=0)
-            entity = self._head.classes[1 + int(kinds.argmax())]
-            if run and close(text[run.end : start], run.entity, entity):
-                run = _Run(run.start, end, run.kinds + kinds, max(run.score, score), run.entity)
-                run = run._replace(entity=self._head.classes[1 + int(run.kinds.argmax())])
-                continue
-            if run and telling(text[run.start : run.end]):
-                yield run.start, closed(text, run.start, run.end), run.entity, run.score
-            run = _Run(start, end, kinds, score, entity)
-        if run and telling(text[run.start : run.end]):
-            yield run.start, closed(text, run.start, run.end), run.entity, run.score
+        reading = self._encoder.read(part)
+        table = self.probabilities(part, reading)
+        for run in runs(part, reading, table, self._head.classes, self._thresholds):
+            start, end = run.start + offset, run.end + offset
+            yield Span(start, end, run.entity, run.score, (self.name,))
 
     def probabilities(self, text: str, reading: onnx_ner.Reading) -> np.ndarray:
         """(tokens, classes), each token from the window where it is farthest from a border."""
@@ -179,6 +166,34 @@ class TrainedTagger:
             here = np.concatenate([edge, marks[low:high], edge])
             out[own:end] = self._head.probabilities(hidden, here)[1 + own - low : 1 + end - low]
         return out
+
+
+def runs(
+    text: str,
+    reading: onnx_ner.Reading,
+    table: np.ndarray,
+    classes: Sequence[str],
+    thresholds: Mapping[str, float],
+) -> Iterator[_Run]:
+    """The words in a row that must be masked together. table: (tokens, classes)."""
+    masked = 1.0 - table[:, 0]
+    run: _Run | None = None
+    for start, end, first, last in whole_words(text, reading):
+        kinds = table[first:last, 1:].sum(axis=0)
+        entity = classes[1 + int(kinds.argmax())]
+        score = rescaled(float(masked[first:last].max()), thresholds[entity])
+        if score < 0.5 or text[start - 1 : start] == "#":  # a hashtag is a topic
+            continue
+        if run and close(text[run.end : start], run.entity, entity):
+            kinds = run.kinds + kinds
+            entity = classes[1 + int(kinds.argmax())]
+            run = _Run(run.start, end, kinds, max(run.score, score), entity)
+            continue
+        if run and telling(text[run.start : run.end]):
+            yield run._replace(end=closed(text, run.start, run.end))
+        run = _Run(start, end, kinds, score, entity)
+    if run and telling(text[run.start : run.end]):
+        yield run._replace(end=closed(text, run.start, run.end))
 
 
 def rescaled(probability: float, threshold: float) -> float:
@@ -307,4 +322,4 @@ def load(settings: TaggerSettings) -> TrainedTagger:
     """The trained layers from the package on Rampart from the catalog; no download here."""
     head, facts = load_head()
     encoder = onnx_ner.rampart(facts["tap"])
-    return TrainedTagger(encoder, head, facts["threshold"], languages=settings.language)
+    return TrainedTagger(encoder, head, facts["thresholds"], languages=settings.language)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpredact.tagging import combined
+from dpredact.tagging.interface import Span, Tagging
 from dpredact.tagging.patterns import PatternTagger, anchors, interface
 
 RULES = combined.Combined([PatternTagger()])
@@ -157,3 +158,22 @@ def test_the_rules_are_fast() -> None:
         RULES.tag(text)
         best = max(best, len(text) / (time.process_time() - start))
     assert best > 200_000
+
+
+class Nervous:
+    """A tagger as models are: it names the last word only if the text ends in a full stop."""
+
+    name = "nervous"
+
+    def tag(self, text: str) -> Tagging:
+        if not text.endswith("."):
+            return Tagging(())
+        at = text.rstrip(".").rfind(" ") + 1
+        return Tagging((Span(at, len(text), "PERSON", 0.9, ("nervous",)),))
+
+
+def test_models_see_a_last_sentence_that_ends() -> None:
+    """Whether the last full stop is there decides nothing, and no span reaches behind the text."""
+    tagger = combined.Combined([Nervous()])
+    for text in ("we met Zzyq", "we met Zzyq."):
+        assert [(s.start, s.end) for s in tagger.tag(text).spans] == [(7, 11)]

@@ -48,8 +48,18 @@ class _Reading:
         self.shield = shields.Shields(copy)
 
     def meant_for(self, tagger: Tagger) -> str:
-        """Rules and lists look at capitals themselves; models get ordinary writing."""
-        return self.copy if tagger.name in ("patterns", "lists") else self.cased
+        """Rules and lists look at capitals themselves; models get ordinary writing, and a last
+        sentence that ends: some see other names when its full stop is missing."""
+        if tagger.name in ("patterns", "lists"):
+            return self.copy
+        return self.cased + "." if self.cased[-1:].isalnum() else self.cased
+
+    def found(self, tagger: Tagger) -> Tagging:
+        """The tagger's findings, none behind the end of the copy."""
+        tagging = tagger.tag(self.meant_for(tagger))
+        size = len(self.copy)
+        spans = (replace(s, end=min(s.end, size)) for s in tagging.spans if s.start < size)
+        return replace(tagging, spans=tuple(spans))
 
 
 class Combined:
@@ -81,7 +91,7 @@ class Combined:
         spans: list[Span] = []
         complete, reasons = True, []
         for tagger in self.taggers:
-            tagging = tagger.tag(reading.meant_for(tagger))
+            tagging = reading.found(tagger)
             complete = complete and tagging.complete
             reasons += tagging.reasons
             for span in tagging.spans:
@@ -95,7 +105,7 @@ class Combined:
         reading = _Reading(folded.text)
         found = []
         for tagger in self.taggers:
-            for span in tagger.tag(reading.meant_for(tagger)).spans:
+            for span in reading.found(tagger).spans:
                 there = _back(folded, span)
                 if there.start <= offset < there.end:
                     found.append(Finding(there, self._clean(reading, span)[1]))

@@ -37,6 +37,7 @@ _ANY = regex.compile(
     r"(?P<hyphen>(?<=[^\W\d_])[-\u00ad\u2010]\r?\n[ \t]*(?=[^\W\d_]))"
     r"|(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
     rf"|[ \t\p{{Zs}}]{{2,}}|[ \t\p{{Zs}}]+(?=\r?\n|\r)|\r\n?"
+    r"|(?P<emoji>(?![©®™])\p{Extended_Pictographic}[\p{M}\u200d\ufe0f\U0001f3fb-\U0001f3ff\p{Extended_Pictographic}]* ?)"
     rf"|[{_INVISIBLE}]+|[A-Za-z]\p{{M}}+|[^\x00-\x7f]\p{{M}}*"
 )
 _WORD = re.compile(r"[^\W\d_]+")
@@ -128,6 +129,8 @@ def _replacement(text: str, match: re.Match[str], lookalikes: set[int]) -> str:
         return "-" if text[match.end()].isupper() and found[0] != "\u00ad" else ""
     if match["percent"]:
         return _decoded(found)
+    if "emoji" in match.re.groupindex and match["emoji"]:
+        return _emoji(text, *match.span())
     if found[0] == "\r":
         return "\n"
     if found.isspace():
@@ -145,6 +148,13 @@ def _replacement(text: str, match: re.Match[str], lookalikes: set[int]) -> str:
     if whole.isspace():
         return " " if whole != "\u2028" and whole != "\u2029" and whole != "\x85" else "\n"
     return "".join(_DASHES.get(c, c) for c in whole)
+
+
+def _emoji(text: str, start: int, end: int) -> str:
+    """An emoji leaves nothing where white space or an end stands beside it, else a blank."""
+    if start == 0 or text[start - 1].isspace():
+        return ""
+    return " " if end < len(text) and (text[end - 1] == " " or text[end].isalnum()) else ""
 
 
 def _decoded(run: str) -> str:

@@ -25,6 +25,7 @@ _TOWN = re.compile(
     r"(?<=LIVING IN )[A-Z]+|(?<=MOVED TO )[A-Z]+|(?<=MOVED FROM )[A-Z]+|(?<=BASED IN )[A-Z]+|(?<=RESIDENT OF )[A-Z]+"
 )
 _STATE_CODE = re.compile(r"[A-Z]{2},? \d{5}\b")
+_TAIL = re.compile(r"(?<=\d)(?:S|TH|ST|ND|RD)\b")  # the 60S, 3RD
 _URGING = frozenset("PLEASE MUST SHOULD CAN NOT THE A AN YOUR THIS".split())
 _SMALL = language.FUNCTION_WORDS["en"] | {"in", "am", "up", "so", "no", "do", "my", "me", "us"}
 _FEW = 8  # letters: a shorter line is an acronym or a heading
@@ -65,7 +66,7 @@ def _lowered(line: str) -> str:
         new = match[0] if _STATE_CODE.match(line, match.start()) else match[0].title() if titled else _prose(line, words, index)
         out += [line[done : match.start()], new if len(new) == len(match[0]) else match[0]]
         done = match.end()
-    return "".join([*out, line[done:]])
+    return _TAIL.sub(lambda m: m[0].lower(), "".join([*out, line[done:]]))
 
 
 def _prose(line: str, words: list[re.Match[str]], index: int) -> str:

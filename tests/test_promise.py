@@ -30,7 +30,7 @@ def policy(groups: dict[str, dict[str, Any]], **top: Any) -> Policy:
 
 def at_most(rules: Policy, tokens: int) -> Promise:
     """The promise when every group has a span in every chunk."""
-    return promise(rules, dict.fromkeys(view_names(rules), tokens), VOCABULARY)
+    return promise(rules, dict.fromkeys(view_names(rules), tokens), VOCABULARY, tokens)
 
 
 def by_name(promised: Promise) -> dict[str, Any]:
@@ -253,11 +253,24 @@ def test_a_group_without_a_span_costs_nothing_and_changes_nobody_else() -> None:
               for n in ("PERSON", "DATE", "ORG")}  # fmt: skip
     rules = policy(groups)
     whole = at_most(rules, 500)
-    absent = promise(rules, {"PERSON": 500, "DATE": 500, "ORG": 0}, VOCABULARY)
+    absent = promise(rules, {"PERSON": 500, "DATE": 500, "ORG": 0}, VOCABULARY, 500)
     assert by_name(absent)["ORG"].epsilon_text == "0"
     for name in ("PERSON", "DATE"):
         assert by_name(absent)[name] == by_name(whole)[name]
     assert absent.epsilon_all < whole.epsilon_all
+
+
+@pytest.mark.parametrize("total", [None, 20])
+def test_groups_in_different_chunks_cost_the_sum_of_their_totals(total: int | None) -> None:
+    """10 of 20 tokens each: nothing says that they share a single one."""
+    groups = {n: {"entities": [n], "method": "dp-fusion", "beta": 0.5, "order": 2}
+              for n in ("PERSON", "DATE")}  # fmt: skip
+    apart = promise(policy(groups), {"PERSON": 10, "DATE": 10}, VOCABULARY, total)
+    shared = promise(policy(groups), {"PERSON": 10, "DATE": 10}, VOCABULARY, 10)
+    one = 10 * math.log(1 - 0.5 + 0.5 * math.exp(1.0))
+    assert apart.epsilon_all == pytest.approx(2 * one + conversion(2, 1e-5), abs=1e-4)
+    assert shared.epsilon_all == pytest.approx(10 * 1.0 + conversion(2, 1e-5), abs=1e-4)
+    assert shared.epsilon_all < apart.epsilon_all
 
 
 @pytest.mark.parametrize("spending", ["fixed", "adaptive"])

@@ -24,6 +24,7 @@ Job = TypeVar("Job")
 class Desk(Generic[Job]):
     """Writes lanes of jobs to their end, as many side by side as `room` allows.
 
+    most_jobs: most jobs that have begun and not ended.
     room: most padded tokens at once; a single lane larger than it is still taken, alone.
     progress: called with the number of tokens drawn in each round.
     """
@@ -34,9 +35,11 @@ class Desk(Generic[Job]):
         draw: Draw,
         *,
         room: int = ROOM,
+        most_jobs: int = 1 << 30,
         progress: Callable[[int], None] = lambda tokens: None,
     ) -> None:
         self._model, self._draw, self._room, self._progress = model, draw, room, progress
+        self._most_jobs = most_jobs
         self._session: Session | None = None
         self._going: list[Lane] = []
 
@@ -50,7 +53,7 @@ class Desk(Generic[Job]):
         while True:
             joining: list[Lane] = []
             while True:  # fill up
-                if not waiting and not exhausted:
+                if not waiting and not exhausted and len(open_jobs) < self._most_jobs:
                     taken = next(source, None)
                     if taken is None:
                         exhausted = True

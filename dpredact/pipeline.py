@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from dpredact.tagging.interface import Span, Tagger, Tagging
 
 if TYPE_CHECKING:
     from dpredact.lm.interface import LanguageModel
+    from dpredact.writing import Writing
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,37 @@ def rewrite(
 
     Raises NotCovered (nothing tagged, tagger incomplete), PolicyError, ModelError.
     """
+    prepared = prepare(
+        document, policy, model, tagger=tagger, tagging=tagging, report=report
+    )
+    prepared.spend(spend)
+    if prepared.writing is not None:
+        from dpredact.batching import Desk
+
+        desk: Desk[Prepared] = Desk(prepared.writing.model, draw_for(unsafe_seed), progress=progress)
+        with guarded(prepared.document.name):
+            for _ in desk.serve([(prepared, prepared.writing.lanes)]):
+                pass
+    return prepared.release(safe=unsafe_seed is None)
+
+
+def draw_for(unsafe_seed: int | None) -> Any:
+    """The operating system's randomness, or the repeatable draw of tests."""
+    from dpredact.privacy.sampling import SystemDraw, UnsafeSeededDraw
+
+    return SystemDraw() if unsafe_seed is None else UnsafeSeededDraw(unsafe_seed)
+
+
+def prepare(
+    document: Document | str,
+    policy: Policy,
+    model: LanguageModel | None = None,
+    *,
+    tagger: Tagger | None = None,
+    tagging: Tagging | None = None,
+    report: dict[str, Any] | None = None,
+) -> Prepared:
+    """Everything before the first draw; arguments and errors as for `rewrite`. Spends nothing."""
     started = time.perf_counter()
     if isinstance(document, str):
         from dpredact import documents
@@ -89,23 +121,138 @@ def rewrite(
             place=document.name,
         )
     tagged = time.perf_counter()
-    if not policy.needs_model or (not regions and policy.untagged == "copy"):
-        release = _without_model(document, policy, regions)
-    else:
+    writing = None
+    if policy.needs_model and (regions or policy.untagged != "copy"):
         if model is None:
             from dpredact import lm
 
             model = lm.load(policy.model)
-        release = _with_model(
-            document, policy, model, regions, progress, report, unsafe_seed, spend
-        )
-    leftovers.search(document, release.data, release.text, release.drawn, found.spans, policy)
+        from dpredact.writing import Writing
+
+        with guarded(document.name):  # tokenizers quote what they choke on
+            writing = Writing(document, policy, model, regions, watch=report is not None)
     if report is not None:
-        words = [(r.entity, document.text[r.start : r.end]) for r in regions]
-        report["reappeared"] = leftovers.reappeared((release.text[a:b] for a, b in release.drawn), words)
-        report["seconds"] = {"tagging": tagged - started, "writing": time.perf_counter() - tagged}
-        report["spans"] = _spans_report(document, regions)
-    return release
+        report["seconds"] = {"tagging": tagged - started}
+    return Prepared(document, policy, found, regions, writing, report, tagged)
+
+
+@dataclass(repr=False)
+class Prepared:
+    """One document up to the first draw, and from the last draw to its release."""
+
+    document: Document
+    policy: Policy
+    found: Tagging
+    regions: tuple[contexts.Region, ...]
+    writing: Writing | None  # None: nothing is drawn
+    report: dict[str, Any] | None
+    tagged: float
+
+    def spend(self, spend: Callable[[Policy, Promise], None]) -> None:
+        """Tell a ledger what the draws will cost, before them."""
+        if self.writing is not None:
+            spend(self.policy, self.writing.plan.promise)
+
+    def release(self, *, safe: bool) -> Release:
+        """Put the drawn texts back, certify, and look at what was not drawn."""
+        if self.writing is None:
+            release = _without_model(self.document, self.policy, self.regions)
+        else:
+            release = _with_model(self.document, self.policy, self.writing, safe)
+        leftovers.search(
+            self.document, release.data, release.text, release.drawn, self.found.spans, self.policy
+        )
+        if self.report is not None:
+            self._tell(self.report, release)
+        return release
+
+    def _tell(self, report: dict[str, Any], release: Release) -> None:
+        """The owner's private diagnostics."""
+        text = self.document.text
+        words = [(r.entity, text[r.start : r.end]) for r in self.regions]
+        drawn = (release.text[a:b] for a, b in release.drawn)
+        report["reappeared"] = leftovers.reappeared(drawn, words)
+        report["seconds"]["writing"] = time.perf_counter() - self.tagged
+        report["spans"] = _spans_report(self.document, self.regions)
+        if self.writing is not None:
+            report["realised"] = self.writing.mixer.record
+            report["remaining"] = self.writing.mixer.remaining()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One of many documents. `label` is the caller's own. `begin` is called right before the
+    first draw; it may raise DpredactError, and then nothing of this document is drawn."""
+
+    label: Any
+    open: Callable[[], tuple[Document, Tagging | None]] = field(repr=False)
+    begin: Callable[[Policy, Promise | None], None] = lambda policy, promise: None
+    report: dict[str, Any] | None = field(default=None, repr=False)
+
+
+def rewrite_many(
+    requests: Iterable[Request],
+    policy: Policy,
+    model: LanguageModel,
+    *,
+    tagger: Tagger,
+    progress: Callable[[int], None] = lambda tokens: None,
+    unsafe_seed: int | None = None,
+    together: int = 8,
+    room: int | None = None,
+) -> Iterator[tuple[Request, Release | Exception]]:
+    """Several documents side by side; yields (request, Release or what went wrong) as they end.
+
+    A document is taken from `requests` only when there is room for its rows. An error of one
+    document is its own result; an error of the model ends all that were being written.
+    """
+    from dpredact.batching import ROOM, Desk
+
+    ended: list[tuple[Request, Release | Exception]] = []
+    going: dict[int, tuple[Request, Prepared]] = {}
+
+    def jobs() -> Iterator[tuple[int, Sequence[Any]]]:
+        for number, request in enumerate(requests):
+            try:
+                document, tagging = request.open()
+                prepared = prepare(
+                    document, policy, model, tagger=tagger, tagging=tagging, report=request.report
+                )
+                promised = prepared.writing.plan.promise if prepared.writing else None
+                request.begin(policy, promised)
+            except Exception as problem:
+                ended.append((request, problem))
+                continue
+            going[number] = (request, prepared)
+            yield number, prepared.writing.lanes if prepared.writing else []
+
+    source = jobs()
+    while True:
+        desk: Desk[int] = Desk(
+            model, draw_for(unsafe_seed), room=room or ROOM, most_jobs=together, progress=progress
+        )
+        try:
+            for number in desk.serve(source):
+                request, prepared = going.pop(number)
+                try:
+                    with guarded(prepared.document.name):
+                        ended.append((request, prepared.release(safe=unsafe_seed is None)))
+                except DpredactError as problem:
+                    ended.append((request, problem))
+                yield from _drained(ended)
+        except Exception as problem:
+            for request, prepared in going.values():
+                ended.append((request, _clean(type(problem), prepared.document.name)))
+            going.clear()
+            yield from _drained(ended)
+            continue
+        yield from _drained(ended)
+        return
+
+
+def _drained(ended: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    while ended:
+        yield ended.pop(0)
 
 
 def _tag(document: Document, policy: Policy, tagger: Tagger | None) -> Tagging:
@@ -142,38 +289,16 @@ def _without_model(
     )
 
 
-def _with_model(
-    document: Document,
-    policy: Policy,
-    model: LanguageModel,
-    regions: Sequence[contexts.Region],
-    progress: Callable[[int], None],
-    report: dict[str, Any] | None,
-    unsafe_seed: int | None,
-    spend: Callable[[Policy, Promise], None],
-) -> Release:
-    """Draw what is to be drawn, put it back, certify."""
-    from dpredact.batching import Desk
-    from dpredact.privacy.sampling import SystemDraw, UnsafeSeededDraw
-    from dpredact.writing import Writing
-
-    with guarded(document.name):  # tokenizers quote what they choke on
-        writing = Writing(document, policy, model, regions, watch=report is not None)
-    draw = SystemDraw() if unsafe_seed is None else UnsafeSeededDraw(unsafe_seed)
-    spend(policy, writing.plan.promise)
+def _with_model(document: Document, policy: Policy, writing: Writing, safe: bool) -> Release:
+    """Put the drawn texts back and certify."""
     with guarded(document.name):
-        for _ in Desk(model, draw, progress=progress).serve([(writing, writing.lanes)]):
-            pass
         edits, finished = writing.finish()
     data = document.render(edits)
     promised = writing.plan.promise
     certificate = statement.build(
-        document.output_name, data, policy, promised, writing.chunks(), model_facts(model),
-        safe=unsafe_seed is None, finished=finished,
+        document.output_name, data, policy, promised, writing.chunks(),
+        model_facts(writing.model), safe=safe, finished=finished,
     )  # fmt: skip
-    if report is not None:
-        report["realised"] = writing.mixer.record
-        report["remaining"] = writing.mixer.remaining()
     return _release(
         document, data, certificate, promised, finished, "written", edits, writing.drawn()
     )
@@ -191,16 +316,20 @@ class guarded:
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if kind is None or not issubclass(kind, Exception) or issubclass(kind, DpredactError):
             return
-        clean = ModelError(
-            f"the model stopped with {kind.__name__}; nothing was written",
-            next_step="try again with fewer or shorter documents at once; a run that was thrown "
-            "away may have spent budget",
-            place=self._place,
-        )
+        clean = _clean(kind, self._place)
         try:
             raise clean from None
         finally:
             clean.__context__ = None  # `from None` only hides it; some loggers look
+
+
+def _clean(kind: type[BaseException], place: str) -> ModelError:
+    return ModelError(
+        f"the model stopped with {kind.__name__}; nothing was written",
+        next_step="try again with fewer or shorter documents at once; a run that was thrown "
+        "away may have spent budget",
+        place=place,
+    )
 
 
 def model_facts(model: LanguageModel) -> statement.ModelFacts:

@@ -53,6 +53,7 @@ def command(
     only_failed: Annotated[Path | None, typer.Option(metavar="JOB.JSON", help="Only what this job.json lists as not done.", show_default=False)] = None,
     shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only part I of N of the files.", show_default=False)] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes; each holds its own model.")] = 1,
+    together: Annotated[int, typer.Option(min=1, help="Documents that one process draws side by side.")] = 8,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop after the first document that fails.")] = False,
     sign: Annotated[Path | None, typer.Option(metavar="KEY", help="Sign certificates with this private key (see keygen).", show_default=False)] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="PRIVATE report for the owner: words found, realised losses.", show_default=False)] = None,
@@ -72,7 +73,7 @@ def command(
     wanted = Wanted(
         given, output_dir, in_place, files_from, nul, tuple(include or ()), tuple(exclude or ()),
         not no_gitignore, stdin_filename, certificate, name_map, as_json, resume, again,
-        only_failed, shard, jobs, fail_fast, sign, report, allow_cut, not ignore_corrections,
+        only_failed, shard, jobs, together, fail_fast, sign, report, allow_cut, not ignore_corrections,
     )  # fmt: skip
     wanted.check()
     from dpredact import policy as policies
@@ -116,6 +117,7 @@ class Wanted:
     only_failed: Path | None
     shard: str | None
     jobs: int
+    together: int
     fail_fast: bool
     sign: Path | None
     report: Path | None
@@ -200,7 +202,8 @@ def _job(
         journal.Identity(key, policy),
         journal.Journal(state, job_id, part, folder),
         run.Options(policy.needs_model, wanted.resume, wanted.again, wanted.fail_fast,
-                    wanted.allow_cut, wanted.in_place, wanted.corrections, wanted.jobs),
+                    wanted.allow_cut, wanted.in_place, wanted.corrections, wanted.jobs,
+                    wanted.together),
         folder, job_file, signer, report,
     )  # fmt: skip
     teller = _Teller(progress, wanted.as_json)

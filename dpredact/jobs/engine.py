@@ -7,7 +7,7 @@ we did not foresee are told by type and place only, since their words could quot
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,6 +19,7 @@ from dpredact.policy import Policy
 if TYPE_CHECKING:
     from dpredact.documents import Document
     from dpredact.jobs.ledger import Ledger
+    from dpredact.pipeline import Release
     from dpredact.promise import Promise
     from dpredact.tagging import Tagging
 
@@ -112,10 +113,15 @@ class PipelineEngine:
 
             self._model = lm.load(policy.model, allow_download=settings.allow_download)
 
-    def __call__(self, given: Input, tokens: Tokens) -> Result:
-        from dpredact import documents, pipeline
+    @property
+    def draws(self) -> bool:
+        """Can several documents be drawn side by side here?"""
+        return self._model is not None
 
-        settings, name = self._settings, given.name
+    def __call__(self, given: Input, tokens: Tokens) -> Result:
+        from dpredact import pipeline
+
+        settings = self._settings
         self.spent = False
 
         def spend(policy: Policy, promised: Promise) -> None:
@@ -124,34 +130,89 @@ class PipelineEngine:
             self.spent = True
 
         report: dict[str, Any] | None = {} if settings.report else None
-        document = documents.read(given.data, name)
-        if document.output_name != written_name(name):
-            raise DocumentError(
-                "the file is of another kind than its name says",
-                next_step="give it the ending that fits its content",
-            )
+        document, corrected = self._opened(given)
         release = pipeline.rewrite(
             document,
             settings.policy,
             self._model,
             tagger=self._tagger,
-            tagging=_corrected(given, document),
+            tagging=corrected,
             progress=tokens,
             report=report,
             unsafe_seed=settings.unsafe_seed,
             spend=spend,
         )
-        return Result(
-            status=release.status,
-            data=release.data,
-            certificate=release.certificate,
-            finished=release.finished,
-            epsilon=dict(release.epsilon),
-            epsilon_all=release.epsilon_all,
-            remarks=release.remarks,
-            spent=self.spent,
-            report=report,
+        return _result(release, report)
+
+    def many(
+        self, tasks: Iterator[Any], told: Callable[[Any, int], None], together: int
+    ) -> Iterator[tuple[Any, Result]]:
+        """Results of pool tasks, several documents drawn side by side, as they end."""
+        from dpredact import pipeline
+
+        spent: set[int] = set()
+        latest: list[Any] = []
+
+        def request(task: Any) -> pipeline.Request:
+            report: dict[str, Any] | None = {} if self._settings.report else None
+
+            def begin(policy: Policy, promised: Promise | None) -> None:
+                if not task.begin():
+                    raise _Dropped
+                latest[:] = [task]
+                if promised is not None:
+                    if self._ledger is not None:
+                        self._ledger.spend(task.given.data, policy, promised)
+                    spent.add(id(task))
+
+            return pipeline.Request(task, lambda: self._opened(task.given), begin, report)
+
+        results = pipeline.rewrite_many(
+            (request(task) for task in tasks),
+            self._settings.policy,
+            self._model,
+            tagger=self._tagger,
+            progress=lambda n: told(latest[0], n),
+            unsafe_seed=self._settings.unsafe_seed,
+            together=together,
         )
+        for made, outcome in results:
+            task, report = made.label, made.report
+            if isinstance(outcome, _Dropped):
+                continue
+            if isinstance(outcome, Exception):
+                yield task, _went_wrong(task.given, outcome, spent=id(task) in spent)
+            else:
+                yield task, _result(outcome, report)
+
+    def _opened(self, given: Input) -> tuple[Document, Tagging | None]:
+        """The document and a person's corrections. Raises DocumentError."""
+        from dpredact import documents
+
+        document = documents.read(given.data, given.name)
+        if document.output_name != written_name(given.name):
+            raise DocumentError(
+                "the file is of another kind than its name says",
+                next_step="give it the ending that fits its content",
+            )
+        return document, _corrected(given, document)
+
+
+class _Dropped(Exception):
+    """The job was told to stop before this document began."""
+
+
+def _result(release: Release, report: dict[str, Any] | None) -> Result:
+    return Result(
+        status=release.status,
+        data=release.data,
+        certificate=release.certificate,
+        finished=release.finished,
+        epsilon=dict(release.epsilon),
+        epsilon_all=release.epsilon_all,
+        remarks=release.remarks,
+        report=report,
+    )
 
 
 def _corrected(given: Input, document: Document) -> Tagging | None:
@@ -168,16 +229,21 @@ def run(engine: Engine, given: Input, tokens: Tokens) -> Result:
     """The engine's Result for one document; a refusal or a fault is a Result as well."""
     try:
         return engine(given, tokens)
-    except DpredactError as error:
-        # 3 and 4: this document was looked at and must not go out. The rest is a failure.
-        status = "refused" if error.exit_code in (3, 4) else "failed"
-        place = error.place.removeprefix(given.name).lstrip(":, ")
-        reason = f"{place}: {error.message}" if place else error.message
-        return Result(
-            status, reason=reason, next_step=error.next_step, code=error.exit_code, spent=engine.spent
-        )
     except Exception as error:
-        return Result("failed", reason=_fault(error), code=5, spent=engine.spent)
+        return _went_wrong(given, error, spent=engine.spent)
+
+
+def _went_wrong(given: Input, error: Exception, *, spent: bool) -> Result:
+    """The Result of a document that was refused or failed."""
+    if not isinstance(error, DpredactError):
+        return Result("failed", reason=_fault(error), code=5, spent=spent)
+    # 3 and 4: this document was looked at and must not go out. The rest is a failure.
+    status = "refused" if error.exit_code in (3, 4) else "failed"
+    place = error.place.removeprefix(given.name).lstrip(":, ")
+    reason = f"{place}: {error.message}" if place else error.message
+    return Result(
+        status, reason=reason, next_step=error.next_step, code=error.exit_code, spent=spent
+    )
 
 
 def _fault(error: BaseException) -> str:

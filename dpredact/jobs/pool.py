@@ -7,6 +7,7 @@ the parent dies, even by SIGKILL, the worker leaves at once. A worker that dies
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -36,18 +37,32 @@ class Task:
 Told = Callable[[Task, int], None]  # so many more tokens were drawn for this task
 
 
-def run(factory: Factory, tasks: Iterator[Task], told: Told, jobs: int = 1) -> Iterator[tuple[Task, Result]]:
+def run(
+    factory: Factory, tasks: Iterator[Task], told: Told, jobs: int = 1, together: int = 1
+) -> Iterator[tuple[Task, Result]]:
     """Results as they come. At most one task more than there are engines is taken from `tasks`.
+
+    together: documents that one process draws side by side (with one process only).
 
     Raises DpredactError if an engine cannot be built. Close the iterator to stop early.
     """
-    return _here(factory, tasks, told) if jobs == 1 else _there(factory, tasks, told, jobs)
+    if jobs > 1:
+        return _there(factory, tasks, told, jobs)
+    return _here(factory, tasks, told, together)
 
 
-def _here(factory: Factory, tasks: Iterator[Task], told: Told) -> Iterator[tuple[Task, Result]]:
-    engine = None
+def _here(
+    factory: Factory, tasks: Iterator[Task], told: Told, together: int
+) -> Iterator[tuple[Task, Result]]:
+    first = next(tasks, None)
+    if first is None:
+        return  # a job with nothing to do loads nothing
+    engine = factory()
+    tasks = itertools.chain([first], tasks)
+    if together > 1 and getattr(engine, "draws", False):
+        yield from engine.many(tasks, told, together)
+        return
     for task in tasks:
-        engine = engine or factory()  # a job with nothing to do loads nothing
         if task.begin():
             yield task, engines.run(engine, task.given, lambda n, t=task: told(t, n))
 

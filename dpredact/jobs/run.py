@@ -51,6 +51,7 @@ class Options:
     in_place: bool = False
     corrections: bool = True  # read FILE.tags.jsonl beside FILE
     jobs: int = 1
+    together: int = 8  # documents that one process draws side by side
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def run(job: Job, factory: Factory, listener: Listener) -> list[Record]:
         work.recover()
         listener.began(len(job.targets))
         jobs = max(1, min(job.options.jobs, len(job.targets)))
-        with closing(pool.run(factory, work.tasks(), work.told, jobs)) as results:
+        with closing(pool.run(factory, work.tasks(), work.told, jobs, job.options.together)) as results:
             for task, result in results:
                 work.take(task.label, result)
         return work.all_records()
@@ -104,6 +105,7 @@ class _Label:
     target: Target
     key: str
     note: str = ""
+    begun: bool = False
 
 
 class _Work:
@@ -189,6 +191,7 @@ class _Work:
         if self.stopped:
             return False
         self.journal.started(label.key, self.job.place(label.target))
+        label.begun = True
         self.listener.started(str(label.source.path))
         return True
 
@@ -208,7 +211,8 @@ class _Work:
                 self.journal.ended(label.key, place, "failed", spent=result.spent)
                 record = self.from_error(label.source, error)
         else:
-            self.journal.ended(label.key, place, result.status, spent=result.spent)
+            if label.begun:  # else the journal knows nothing of this try, and need not
+                self.journal.ended(label.key, place, result.status, spent=result.spent)
             record = replace(
                 self.record(label.source, result.status, result.reason, result.code),
                 next_step=result.next_step,

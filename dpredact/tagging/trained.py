@@ -2,7 +2,7 @@
 
 Rampart's lower layers read the text (`onnx_ner.Encoder`); the layers on top were trained
 by `scripts/train_tagger.py` on annotated documents, see model/README.md. Their weights are
-package data; they run in numpy, in float32, with one fixed order of operations.
+package data; they run in numpy, in float32.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ def test_a_batch_keeps_no_document_in_memory(room: Room) -> None:
     room.write(**{f"a{i:03}": "fine " + "x" * 20_000 for i in range(100)})
     records = room.run()
     gc.collect()
-    held = sum(len(o) for o in gc.get_objects() if isinstance(o, (bytes, str)) and len(o) > 10_000)
+    held = sum(len(o) for o in gc.get_objects() if type(o) in (bytes, str) and len(o) > 10_000)
     assert len(records) == 100 and held < 1_000_000
 
 
@@ -323,3 +323,30 @@ def test_workers_leave_when_the_parent_is_killed(room: Room, tmp_path: Path) -> 
     while any(os.path.exists(f"/proc/{pid}") for pid in pids):
         assert time.monotonic() < deadline, "a worker went on without its parent"
         time.sleep(0.2)
+
+
+class Unbegun:
+    """Draws several side by side, and refuses one before it begins (it could not be read)."""
+
+    spent = False
+    draws = True
+
+    def __call__(self, given, tokens):
+        raise AssertionError("not called where documents are drawn side by side")
+
+    def many(self, tasks, told, together):
+        from dpredact.jobs.engine import Result
+
+        for task in tasks:
+            yield task, Result("refused", reason="cannot be read", code=3, spent=False)
+
+
+def test_a_refusal_before_the_beginning_takes_nothing_back(room: Room) -> None:
+    """A draw that was interrupted stays counted, whatever becomes of the next try."""
+    room.write(a="fine")
+    job = room.job()
+    key = job.identity.of(b"fine")
+    with job.journal:
+        job.journal.started(key, "a.txt")
+    assert [r.status for r in run.run(room.job(), Unbegun, room.heard)] == ["refused"]
+    assert "draw number 2" in room.run(resume=True)["a"].reason

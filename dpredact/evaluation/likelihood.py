@@ -25,6 +25,7 @@ from dpredact.evaluation.teacher import Forced
 from dpredact.policy import Length, Policy
 from dpredact.privacy import accounting
 from dpredact.privacy.accounting import Draw
+from dpredact.privacy.mechanisms import Fusion
 from dpredact.promise import Promise, promise, view_names
 
 
@@ -140,14 +141,48 @@ def _under_policy(forced: Forced, spec: MethodSpec) -> torch.Tensor:
     else:
         views = tuple(g for g in groups if g in view_names(policy))
         rows = [0, *(forced.views.index(v) + 1 for v in views)]
+    count = min(len(forced), tokens)
+    if views and all(isinstance(g.event, accounting.OrderCap) for g in made.private()):
+        return _fixed_caps(forced, made, views, rows, support, count, policy.decoding.temperature)
     out = []
-    for t in range(min(len(forced), tokens)):
+    for t in range(count):
         truth = int(forced.truth[t])
         columns = supported(forced.logits[0, t], support, truth)
         log_q = mixer.step(forced.logits[rows, t][:, columns].double(), views)
         at = int((columns == truth).nonzero()[0, 0])
         out.append(-log_q[at])
     return torch.stack(out)
+
+
+def _fixed_caps(
+    forced: Forced,
+    made: Promise,
+    views: Sequence[str],
+    rows: Sequence[int],
+    support: decoding.Support,
+    count: int,
+    temperature: float,
+) -> torch.Tensor:
+    """What the mixer gives where no place depends on another: all places at once. (tokens,)."""
+    picked = [supported(forced.logits[0, t], support, int(forced.truth[t])) for t in range(count)]
+    size = max(len(c) for c in picked)
+    table = torch.full((len(rows), count, size), -torch.inf, dtype=torch.float64)
+    at = torch.zeros(count, dtype=torch.long)
+    for t, columns in enumerate(picked):
+        table[:, t, : len(columns)] = forced.logits[rows, t][:, columns].double()
+        at[t] = (columns == forced.truth[t]).nonzero()[0, 0]
+    table = torch.log_softmax(table / temperature, -1)  # (1 + m, tokens, K)
+    groups = {g.name: g for g in made.private()}
+    log_qs, weights = [], []
+    for view, row in zip(views, table[1:], strict=True):
+        event = groups[view].event
+        assert isinstance(event, accounting.OrderCap)
+        log_qs.append(Fusion(event.order, event.cap).mix(table[0], row))
+        weights.append(groups[view].weight)
+    true = torch.stack([torch.gather(q, 1, at[:, None])[:, 0] for q in (*log_qs, table[0])])
+    rest = max(0.0, 1.0 - sum(weights))  # groups without a span here: their row is row 0
+    shares = torch.tensor([*weights, rest], dtype=torch.float64)[:, None]
+    return -torch.logsumexp(torch.log(shares) + true, 0)
 
 
 def supported(public: torch.Tensor, support: decoding.Support, truth: int) -> torch.Tensor:

@@ -103,9 +103,13 @@ def fusion_weight(
         caps = [torch.as_tensor(c, dtype=torch.float64, device=q.device) for c in (forward[1], reverse[1])]
         return (up <= caps[0]) & (down <= caps[1])  # NaN holds nothing
 
-    for shrink in (1.0, 1 - 1e-9, 1 - 1e-6, 0.5):
-        low = torch.where(holds(low), low, low * shrink)
-    return torch.where(good & holds(low), low, torch.zeros_like(low))
+    fits = holds(low)
+    for shrink in (1 - 1e-9, 1 - 1e-6, 0.5):
+        if bool((fits | ~good).all()):
+            break
+        low = torch.where(fits, low, low * shrink)
+        fits = holds(low)
+    return torch.where(good & fits, low, torch.zeros_like(low))
 
 
 class _Excess:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,14 +17,11 @@ from dpredact.cli.progress import Mode, Progress
 from dpredact.errors import UsageError
 
 if TYPE_CHECKING:
-    from dpredact.jobs.engine import Factory, LedgerFile, Result
+    from dpredact.jobs.engine import Factory, Result
     from dpredact.jobs.jobfile import Record
-    from dpredact.jobs.journal import Journal
-    from dpredact.jobs.walking import Found, Source
-    from dpredact.policy import Policy
-
-STDIN = "-"
-DEFAULT_FOLDER = Path("dpredact-output")
+    from dpredact.jobs.request import Request
+    from dpredact.jobs.run import Job
+    from dpredact.jobs.walking import Found
 
 Paths = Annotated[
     list[str] | None,
@@ -69,153 +66,50 @@ def command(
     Every result is written whole with its certificate, or not at all. Exit 3 if some
     document was refused or cut, 4 if a budget would be spent twice, 5 if something failed.
     """
-    given = list(paths or [])
-    wanted = Wanted(
-        given, output_dir, in_place, files_from, nul, tuple(include or ()), tuple(exclude or ()),
-        not no_gitignore, stdin_filename, certificate, name_map, as_json, resume, again,
-        only_failed, shard, jobs, together, fail_fast, sign, report, allow_cut, not ignore_corrections,
-    )  # fmt: skip
-    wanted.check()
     from dpredact import policy as policies
     from dpredact.jobs.engine import PipelineFactory, fetch_models
+    from dpredact.jobs.request import Request, assemble, ledger_of
 
+    wanted = Request(
+        list(paths or []), output_dir, in_place, files_from, nul, tuple(include or ()),
+        tuple(exclude or ()), not no_gitignore, stdin_filename, certificate, name_map, as_json,
+        resume, again, only_failed, shard, jobs, together, fail_fast, sign, report, allow_cut,
+        not ignore_corrections,
+    )  # fmt: skip
+    wanted.check()
     policy_file = policies.find(policy)
     rules = policies.load(policy_file)
-    own = [policy_file, *([Path(rules.tagger.lists)] if rules.tagger.lists else [])]
+    own = [p for p in (policy_file, rules.tagger.lists, ledger) if p is not None]
     signer = _signer(sign)
     if allow_download:
         fetch_models(rules)
     factory = PipelineFactory(
-        rules, unsafe_seed, report is not None, allow_download, _ledger(ledger, ledger_limit, wanted)
+        rules, unsafe_seed, report is not None, allow_download, ledger_of(wanted, ledger, ledger_limit)
     )
     with _terminated_means_interrupted():
         if wanted.to_stdout:
             code = _pipe(wanted, factory, signer)
         else:
-            code = _job(wanted, rules, own, factory, signer, Progress(progress))
+            job, found = assemble(wanted, rules, [Path(p) for p in own], signer)
+            code = _job(job, found, factory, Progress(progress), as_json)
     raise typer.Exit(code)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the user asked for, as it was typed."""
-
-    paths: list[str]
-    output_dir: Path | None
-    in_place: bool
-    files_from: str | None
-    nul: bool
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    gitignore: bool
-    stdin_filename: str
-    certificate: Path | None
-    name_map: Path | None
-    as_json: bool
-    resume: bool
-    again: bool
-    only_failed: Path | None
-    shard: str | None
-    jobs: int
-    together: int
-    fail_fast: bool
-    sign: Path | None
-    report: Path | None
-    allow_cut: bool
-    corrections: bool
-
-    @property
-    def from_stdin(self) -> bool:
-        return STDIN in self.paths
-
-    @property
-    def stdin_name(self) -> str:
-        return PurePosixPath(self.stdin_filename.replace("\\", "/")).name or "stdin.txt"
-
-    @property
-    def to_stdout(self) -> bool:
-        return self.from_stdin and self.output_dir is None
-
-    @property
-    def folder(self) -> Path | None:
-        """The output folder; None for work in place."""
-        return None if self.in_place else self.output_dir or DEFAULT_FOLDER
-
-    def check(self) -> None:
-        """Raises UsageError for what makes no sense together."""
-        for wrong, message, step in (
-            (not self.paths and self.files_from is None, "nothing to rewrite",
-             "name files or folders, or `-` for stdin"),
-            (self.from_stdin and len(self.paths) > 1, "`-` stands alone",
-             "rewrite stdin and files in two calls"),
-            (self.from_stdin and self.files_from is not None, "`-` and --files-from exclude each other",
-             "use one of them"),
-            (self.from_stdin and self.in_place, "stdin has no place to write back to", "use -o DIR"),
-            (self.in_place and self.output_dir is not None, "--in-place and -o exclude each other",
-             "use one of them"),
-            (self.in_place and self.name_map is not None, "--name-map needs new files", "use -o DIR"),
-            (self.nul and self.files_from is None, "-0 belongs to --files-from", "leave it out"),
-            (self.to_stdout and self.as_json, "stdout would carry both the document and JSON",
-             "add -o DIR, so that stdout carries the JSON only"),
-            (self.certificate is not None and not self.to_stdout,
-             "--certificate belongs to a document on stdout", "leave it out: certificates lie "
-             "beside their documents"),
-            (self.resume and self.again, "--resume skips what --again would draw", "use one of them"),
-        ):  # fmt: skip
-            if wrong:
-                raise UsageError(message, next_step=step)
 
 
 # -- many files -------------------------------------------------------------------------
 
 
-def _job(
-    wanted: Wanted, policy: Policy, own: Sequence[Path], factory: Factory, signer: Any,
-    progress: Progress,
-) -> int:  # fmt: skip
-    """own: files that steer the job; in a folder they are not among its documents."""
-    from dpredact.jobs import journal, outputs, run
-    from dpredact.jobs.jobfile import JobFile
-    from dpredact.jobs.report import Report
+def _job(job: Job, found: Found, factory: Factory, progress: Progress, as_json: bool) -> int:
+    from dpredact.jobs import run
 
-    index, count, part = _shard(wanted.shard)
-    found = _find(wanted, own)
-    sources = _narrow(found.sources, index, count)
-    folder = wanted.folder
-    if folder is None:
-        targets = outputs.in_place(sources)
-    else:
-        names = _neutral(wanted, folder, sources)
-        targets = outputs.in_folder(sources, folder, names)
-    targets = _only_failed(wanted, targets)
-    report = Report(wanted.report, [folder] if folder else [s.path.parent for s in targets]) if wanted.report else None  # fmt: skip
-    state = journal.state_folder()
-    key = journal.owner_key(state)
-    if folder is None:
-        job_id, job_file = journal.in_place_id(key, [s.path for s in sources]), None
-    else:
-        job_id = journal.job_id(folder)
-        job_file = JobFile(folder, job_id, part=part, neutral=wanted.name_map is not None,
-                           passed=found.passed, problems=found.problems)  # fmt: skip
-    job = run.Job(
-        targets,
-        journal.Identity(key, policy),
-        journal.Journal(state, job_id, part, folder),
-        run.Options(policy.needs_model, wanted.resume, wanted.again, wanted.fail_fast,
-                    wanted.allow_cut, wanted.in_place, wanted.corrections, wanted.jobs,
-                    wanted.together),
-        folder, job_file, signer, report,
-    )  # fmt: skip
-    teller = _Teller(progress, wanted.as_json)
     for problem in found.problems:
         progress.remark(f"{problem.path}: {problem.reason}")
     try:
-        records = run.run(job, factory, teller)
+        records = run.run(job, factory, _Teller(progress, as_json))
     finally:
         progress.close()
-        if report is not None:
-            report.close()
-    _sum_up(records, found, folder)
+        if job.report is not None:
+            job.report.close()
+    _sum_up(records, found, job.folder)
     return run.exit_code(records, len(found.problems))
 
 
@@ -233,67 +127,6 @@ class _Teller:
             typer.echo(json.dumps(record.line()))
             sys.stdout.flush()
         self._ended(record)
-
-
-def _find(wanted: Wanted, own: Sequence[Path]) -> Found:
-    from dpredact.jobs import walking
-
-    if wanted.from_stdin:
-        data = sys.stdin.buffer.read()
-        name = PurePosixPath(wanted.stdin_name)
-        return walking.Found((walking.Source(Path(str(name)), name, data),), (), ())
-    written = (wanted.folder, wanted.report, wanted.name_map)
-    avoid = [*own, *(p for p in written if p is not None)]
-    rules = walking.Rules(wanted.include, wanted.exclude, wanted.gitignore, avoid=tuple(avoid))
-    found = walking.walk(wanted.paths, rules)
-    if wanted.files_from is not None:
-        names = walking.listed(wanted.files_from, nul=wanted.nul)
-        listed = walking.walk(names, rules, listed=True)
-        found = found.joined(listed)
-    if not found.sources:
-        first = found.problems[0] if found.problems else None
-        raise UsageError(
-            first.reason if first else "no file to rewrite was found",
-            next_step="check the path" if first else "check the paths, --include and --exclude",
-            place=first.path if first else "",
-        )
-    return found
-
-
-def _shard(text: str | None) -> tuple[int, int, str]:
-    if text is None:
-        return 1, 1, ""
-    index, slash, count = text.partition("/")
-    if not slash or not (index.isdigit() and count.isdigit()):
-        raise UsageError(f"{text!r} is no part of a job", next_step="write --shard 1/4")
-    return int(index), int(count), f"{int(index)}-of-{int(count)}"
-
-
-def _narrow(sources: Sequence[Source], index: int, count: int) -> tuple[Source, ...]:
-    from dpredact.jobs import walking
-
-    return walking.shard(sources, index, count)
-
-
-def _neutral(wanted: Wanted, folder: Path, sources: Sequence[Source]) -> dict[str, str]:
-    from dpredact.jobs import naming
-
-    if wanted.name_map is None:
-        return {}
-    _keep_out(wanted.name_map, folder, "the name map")
-    return naming.neutral_names(wanted.name_map, [s.place for s in sources])
-
-
-def _only_failed(wanted: Wanted, targets: dict[Source, Any]) -> dict[Source, Any]:
-    from dpredact.jobs import jobfile
-
-    if wanted.only_failed is None:
-        return targets
-    if wanted.folder is None:
-        raise UsageError("--only-failed needs an output folder", next_step="use -o DIR")
-    names = jobfile.failed_outputs(wanted.only_failed)
-    folder = wanted.folder
-    return {s: t for s, t in targets.items() if t.document.relative_to(folder).as_posix() in names}
 
 
 def _sum_up(records: Sequence[Record], found: Found, folder: Path | None) -> None:
@@ -316,11 +149,17 @@ def _sum_up(records: Sequence[Record], found: Found, folder: Path | None) -> Non
 # -- one document through a pipe --------------------------------------------------------
 
 
-def _pipe(wanted: Wanted, factory: Factory, signer: Any) -> int:
+def _pipe(wanted: Request, factory: Factory, signer: Any) -> int:
     """stdin to stdout. The certificate goes first, so that a reader of both finds both."""
     from dpredact.jobs import engine, outputs
     from dpredact.jobs.report import Report
 
+    if wanted.certificate is not None and not os.access(wanted.certificate.parent, os.W_OK):
+        raise UsageError(
+            "the certificate cannot be written there",
+            next_step="choose a place you can write to",
+            place=str(wanted.certificate),
+        )
     data = sys.stdin.buffer.read()
     report = Report(wanted.report, []) if wanted.report else None
     result: Result = engine.run(factory(), engine.Input(data, wanted.stdin_name), lambda n: None)
@@ -344,6 +183,8 @@ def _pipe(wanted: Wanted, factory: Factory, signer: Any) -> int:
             ) from None
     else:
         typer.echo("the certificate was not kept; --certificate FILE keeps it", err=True)
+    for remark in result.remarks:
+        typer.echo(f"{wanted.stdin_name}: {remark}", err=True)
     sys.stdout.buffer.write(result.data)
     sys.stdout.buffer.flush()
     if result.finished == "length" and not wanted.allow_cut:
@@ -353,29 +194,6 @@ def _pipe(wanted: Wanted, factory: Factory, signer: Any) -> int:
 
 
 # -- around it --------------------------------------------------------------------------
-
-
-def _ledger(file: Path | None, limit: float | None, wanted: Wanted) -> LedgerFile | None:
-    """The ledger, with the key of the owner's other records."""
-    from dpredact.jobs import journal
-    from dpredact.jobs.engine import LedgerFile
-
-    if file is None:
-        if limit is not None:
-            raise UsageError("--ledger-limit belongs to --ledger", next_step="name the ledger, too")
-        return None
-    if not wanted.to_stdout:
-        _keep_out(file, wanted.folder, "the ledger")
-    return LedgerFile(file, journal.owner_key(journal.state_folder()), limit)
-
-
-def _keep_out(file: Path, folder: Path | None, what: str) -> None:
-    if folder is not None and file.resolve().is_relative_to(folder.resolve()):
-        raise UsageError(
-            f"{what} would lie among the released files",
-            next_step="choose a place outside the output folder",
-            place=str(file),
-        )
 
 
 def _signer(key: Path | None) -> Any:

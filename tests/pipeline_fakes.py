@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dpredact.lm.catalog import TOY_VOCAB
-from dpredact.lm.toy import ToyModel
+from dpredact.lm.toy import ToyModel, ToySession
 from dpredact.tagging.interface import Span, Tagging
 
 END = 256
@@ -32,19 +32,30 @@ def writer(*, end: float | None = None, window: int = 1 << 20, letters: bytes = 
     return ToyModel(table, TOY_VOCAB, eos=(END,), window=window)
 
 
-def reciter(text: str) -> ToyModel:
-    """A model that writes `text` and ends, whatever it reads."""
-    ids = [*text.encode(), END]
-    starts: list[int] = []
+_START = 255  # no byte of UTF-8: marks where the prompt of a row ends
 
-    def table(row: tuple[int, ...]) -> list[float]:
-        if not starts or len(row) < starts[0]:
-            starts[:] = [len(row)]
-        scores = [-1e4] * TOY_VOCAB
-        scores[ids[min(len(row) - starts[0], len(ids) - 1)]] = 1e4
-        return scores
 
-    return ToyModel(table, TOY_VOCAB, eos=(END,))
+class Reciter(ToyModel):
+    """A model that writes one text and ends, whatever it reads."""
+
+    def __init__(self, text: str, *, ends: bool = True) -> None:
+        ids = [*text.encode(), *([END] if ends else text.encode()[-1:])]
+
+        def table(row: tuple[int, ...]) -> list[float]:
+            written = row[::-1].index(_START)
+            scores = [-1e4] * TOY_VOCAB
+            scores[ord(" ")] = 0.0  # while it may not end yet: outer white space goes anyway
+            scores[ids[min(written, len(ids) - 1)]] = 1e4
+            return scores
+
+        super().__init__(table, TOY_VOCAB, eos=(END,))
+
+    def open(self, rows: Sequence[Sequence[int]], width: int, steps: int) -> ToySession:
+        return super().open([(*row, _START) for row in rows], width + 1, steps)
+
+
+def reciter(text: str, *, ends: bool = True) -> Reciter:
+    return Reciter(text, ends=ends)
 
 
 class WordTagger:

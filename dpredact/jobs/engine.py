@@ -100,10 +100,10 @@ class PipelineEngine:
         self._settings = settings
         self._ledger: Ledger | None = None
         if settings.ledger is not None:
-            from dpredact.jobs.ledger import Ledger
+            from dpredact.jobs import ledger
 
             file = settings.ledger
-            self._ledger = Ledger(file.path, file.key, file.limit)
+            self._ledger = ledger.Ledger(file.path, file.key, file.limit)
         self.spent = False
         policy = settings.policy
         self._tagger = tagging.build(policy.tagger, policy)

@@ -7,13 +7,14 @@ whatever would lose or replace something, all before the first draw.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from dpredact.errors import UsageError
+from dpredact.errors import ModelError, UsageError
 from dpredact.jobs import jobfile, journal, naming, outputs, run, walking
 from dpredact.jobs.engine import LedgerFile
 from dpredact.jobs.jobfile import JobFile
@@ -132,7 +133,7 @@ def assemble(
         corrections=request.corrections, jobs=request.jobs, together=request.together,
     )  # fmt: skip
     book = journal.Journal(state, job_id, part, folder)
-    identity = journal.Identity(key, policy)
+    identity = journal.Identity(key, policy, _weights(policy))
     return run.Job(targets, identity, book, options, folder, job_file, sign, report), found
 
 
@@ -148,6 +149,23 @@ def ledger_of(request: Request, file: Path | None, limit: float | None) -> Ledge
 
 
 # -- the parts of a job -----------------------------------------------------------------
+
+
+def _weights(policy: Policy) -> str:
+    """What tells these weights from others of the same name, without reading gigabytes."""
+    from dpredact.lm import catalog
+
+    if not policy.needs_model or policy.model == catalog.TOY:
+        return ""
+    if policy.model in catalog.ENTRIES:
+        return catalog.ENTRIES[policy.model].sha256
+    try:
+        folder = catalog.locate(policy.model)
+        files = sorted((f.name, f.stat().st_size) for f in folder.iterdir() if f.is_file())
+        config = (folder / "config.json").read_bytes()
+    except (ModelError, OSError):
+        return ""  # it is not here yet; the name stands in the policy
+    return hashlib.sha256(repr(files).encode() + config).hexdigest()
 
 
 def _find(request: Request, own: Sequence[Path]) -> Found:

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 

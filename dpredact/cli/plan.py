@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpredact.errors import DpredactError, UsageError
+from dpredact.privacy.accounting import decimal_up
 
 if TYPE_CHECKING:
     from dpredact.policy import Policy
@@ -23,6 +24,9 @@ def command(
     ] = None,
     policy: Annotated[
         Path | None, typer.Option(help="Policy file. Else DPREDACT_POLICY, else the nearest dpredact.yaml.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Show what each document has cost so far by this ledger.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout.")] = False,
 ) -> None:  # fmt: skip
@@ -37,7 +41,7 @@ def command(
     results = [_policy_alone(rules)] if not paths else []
     for path in paths or []:
         try:
-            results.append(_document(path, rules))
+            results.append(_document(path, rules, ledger))
         except DpredactError as problem:
             if len(paths or []) == 1:
                 raise
@@ -69,7 +73,7 @@ def _vocabulary(policy: Policy) -> int:
     return catalog.facts(policy.model).vocab_size if policy.needs_model else 1
 
 
-def _document(path: Path, policy: Policy) -> dict[str, Any]:
+def _document(path: Path, policy: Policy, ledger: Path | None) -> dict[str, Any]:
     from dpredact import contexts, documents, planning, tagging
     from dpredact.lm import catalog
     from dpredact.lm.tokens import Tokens
@@ -90,7 +94,25 @@ def _document(path: Path, policy: Policy) -> dict[str, Any]:
     seconds = steps * _seconds_per_step(facts.folder)
     out = _facts(str(path), policy, what.promise, what.tokens, seconds)
     out["chunks"] = len(what.units)
+    if ledger is not None:
+        out["ledger"] = _ledger(path, policy, what.promise, ledger)
     return out
+
+
+def _ledger(path: Path, policy: Policy, promised: Promise, file: Path) -> dict[str, Any]:
+    """What the document has cost over all runs, and would have cost after this one."""
+    from dpredact.jobs.journal import owner_key, state_folder
+    from dpredact.jobs.ledger import Ledger
+
+    book, data = Ledger(file, owner_key(state_folder())), path.read_bytes()
+    spent, after = book.spent(data, policy.delta), book.after(data, policy, promised)
+    return {
+        "releases": spent.releases,
+        "epsilon": {n: decimal_up(e) for n, e in spent.epsilon.items()},
+        "epsilon_all": decimal_up(spent.epsilon_all),
+        "epsilon_after": {n: decimal_up(e) for n, e in after.epsilon.items()},
+        "epsilon_all_after": decimal_up(after.epsilon_all),
+    }
 
 
 def _seconds_per_step(folder: Path) -> float:
@@ -162,6 +184,12 @@ def _show(facts: dict[str, Any]) -> None:
         names = ", ".join(g["name"] for g in facts["groups"] if g["why"] == why)
         console.print(f"{names}: {why}", highlight=False)
     console.print(f"all groups together: epsilon {facts['epsilon_all']}", highlight=False)
+    if book := facts.get("ledger"):
+        console.print(
+            f"ledger: {book['releases']} releases so far, epsilon for all groups "
+            f"{book['epsilon_all']}; after this one {book['epsilon_all_after']}",
+            highlight=False,
+        )
     if facts["seconds"]:
         console.print(f"about {facts['seconds']:.0f} s on this CPU (rough)", highlight=False)
 

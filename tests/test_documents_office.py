@@ -328,3 +328,30 @@ def test_a_page_break_stays_in_a_paragraph_written_anew():
     block = document.blocks[0]
     body = all_bytes(document.render([Edit(block.start, block.end, "New words.")]))["word/document.xml"]
     assert body.count(b"<w:br") == body.count(b'<w:br w:type="page"') == 1
+
+
+def test_moved_words_stray_words_comments_around_a_part_and_people_are_not_forgotten():
+    body = (
+        f"<w:hdr {WNS}><w:p><w:r><w:t>kept </w:t></w:r><w:moveFrom><w:r><w:t>moved Odalys</w:t></w:r>"
+        "</w:moveFrom><w:r><w:t>words</w:t></w:r>stray Odalys</w:p></w:hdr>"
+    )
+    ns = 'xmlns:w15="http://schemas.microsoft.com/office/word/2012/wordml"'
+    people = (
+        f'<w15:people {ns}><w15:person w15:author="Odalys"><w15:presenceInfo w15:userId="o@example.com"/>'
+        '</w15:person><w15:person w15:author="Tovin"/></w15:people>'
+    )
+    document = read(
+        with_parts(
+            saved(docx.Document()),
+            word__header9_DOT_xml=body.encode(),
+            word__people_DOT_xml=people.encode(),
+            customXml__item9_DOT_xml=b"<!-- Odalys --><a/>",
+        ),
+        "a.docx",
+    )
+    found = words(document)
+    assert "kept words" in found and "moved Odalys" in found and "stray Odalys" in found
+    parts = all_bytes(redacted(document))
+    assert not any(b"Odalys" in part or b"o@example" in part for part in parts.values())
+    assert parts["word/people.xml"].count(b'w15:author="Author"') == 1
+    assert parts["word/people.xml"].count(b"<w15:person ") == 1

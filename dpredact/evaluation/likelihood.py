@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import torch
 
 from dpredact import decoding
-from dpredact.evaluation.methods import MethodSpec, present
+from dpredact.evaluation.lockstep import Run, log_q
+from dpredact.evaluation.methods import BASELINES, MethodSpec, present
 from dpredact.evaluation.scene import ALL
 from dpredact.evaluation.teacher import Forced
 from dpredact.policy import Length, Policy
 from dpredact.privacy import accounting
 from dpredact.privacy.accounting import Draw
-from dpredact.privacy.mechanisms import Fusion
 from dpredact.promise import Promise, promise, view_names
 
 
@@ -60,15 +60,25 @@ class Score:
 ZERO = Score(0.0, 0, 0.0, 0)
 
 
+def scores(work: Sequence[tuple[Forced, MethodSpec]]) -> list[Score]:
+    """−log q of the original under each method, at most T tokens of it; together, so fast."""
+    runs = {i: run(f, s) for i, (f, s) in enumerate(work) if s.kind == "policy"}
+    mixed = dict(zip(runs, log_q(list(runs.values())), strict=True))
+    return [_score(f, s, mixed.get(i)) for i, (f, s) in enumerate(work)]
+
+
 def score(forced: Forced, spec: MethodSpec) -> Score:
-    """−log q of the original under `spec`, at most T tokens of it."""
+    """As `scores`, of one document under one method."""
+    return scores([(forced, spec)])[0]
+
+
+def _score(forced: Forced, spec: MethodSpec, mixed: torch.Tensor | None) -> Score:
     if spec.kind == "masked":
         raise ValueError("the masked text has no distribution")
-    if spec.name in forced.baselines:
+    if mixed is not None:
+        values = -mixed
+    elif spec.kind in BASELINES:
         values = -forced.baselines[spec.name]
-    elif spec.kind == "policy":
-        assert spec.policy is not None
-        values = _under_policy(forced, spec)
     else:
         values = _unprotected(forced, spec)
     tagged = torch.tensor([o is not None for o in forced.owner[: len(values)]], dtype=torch.bool)
@@ -127,13 +137,12 @@ def certified(spec: MethodSpec, groups: Sequence[str], tokens: int, vocabulary: 
     return max((g.epsilon for g in made.groups), default=0.0), made.epsilon_all
 
 
-def _under_policy(forced: Forced, spec: MethodSpec) -> torch.Tensor:
-    """The package's own mixer at every place, in order. (tokens,)."""
+def run(forced: Forced, spec: MethodSpec) -> Run:
+    """The original under a policy: rows on the supported tokens of each place."""
     groups = [v for v in forced.views if v != ALL]
     policy = document_policy(spec, groups)
     tokens = limit(policy, forced.public_length)
     made = promised(policy, groups, tokens, forced.vocabulary)
-    mixer = decoding.Mixer(made, policy)
     support = decoding.support_of(made, policy, frozenset())
     if policy.mode == "single":
         views = tuple(view_names(policy)) if groups else ()
@@ -142,47 +151,13 @@ def _under_policy(forced: Forced, spec: MethodSpec) -> torch.Tensor:
         views = tuple(g for g in groups if g in view_names(policy))
         rows = [0, *(forced.views.index(v) + 1 for v in views)]
     count = min(len(forced), tokens)
-    if views and all(isinstance(g.event, accounting.OrderCap) for g in made.private()):
-        return _fixed_caps(forced, made, views, rows, support, count, policy.decoding.temperature)
-    out = []
-    for t in range(count):
-        truth = int(forced.truth[t])
-        columns = supported(forced.logits[0, t], support, truth)
-        log_q = mixer.step(forced.logits[rows, t][:, columns].double(), views)
-        at = int((columns == truth).nonzero()[0, 0])
-        out.append(-log_q[at])
-    return torch.stack(out)
-
-
-def _fixed_caps(
-    forced: Forced,
-    made: Promise,
-    views: Sequence[str],
-    rows: Sequence[int],
-    support: decoding.Support,
-    count: int,
-    temperature: float,
-) -> torch.Tensor:
-    """What the mixer gives where no place depends on another: all places at once. (tokens,)."""
     picked = [supported(forced.logits[0, t], support, int(forced.truth[t])) for t in range(count)]
-    size = max(len(c) for c in picked)
-    table = torch.full((len(rows), count, size), -torch.inf, dtype=torch.float64)
+    table = torch.full((len(rows), count, max(map(len, picked))), -torch.inf, dtype=torch.float64)
     at = torch.zeros(count, dtype=torch.long)
     for t, columns in enumerate(picked):
         table[:, t, : len(columns)] = forced.logits[rows, t][:, columns].double()
         at[t] = (columns == forced.truth[t]).nonzero()[0, 0]
-    table = torch.log_softmax(table / temperature, -1)  # (1 + m, tokens, K)
-    groups = {g.name: g for g in made.private()}
-    log_qs, weights = [], []
-    for view, row in zip(views, table[1:], strict=True):
-        event = groups[view].event
-        assert isinstance(event, accounting.OrderCap)
-        log_qs.append(Fusion(event.order, event.cap).mix(table[0], row))
-        weights.append(groups[view].weight)
-    true = torch.stack([torch.gather(q, 1, at[:, None])[:, 0] for q in (*log_qs, table[0])])
-    rest = max(0.0, 1.0 - sum(weights))  # groups without a span here: their row is row 0
-    shares = torch.tensor([*weights, rest], dtype=torch.float64)[:, None]
-    return -torch.logsumexp(torch.log(shares) + true, 0)
+    return Run(table, at, views, made, policy)
 
 
 def supported(public: torch.Tensor, support: decoding.Support, truth: int) -> torch.Tensor:

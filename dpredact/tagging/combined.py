@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpredact.errors import PolicyError
 from dpredact.policy import entities
 from dpredact.tagging import agree, identity, merge, recase, vetoes, wordlist
+from dpredact.tagging.abroad import Abroad
 from dpredact.tagging.folding import Folded, fold
 from dpredact.tagging.interface import Span, Tagger, Tagging
 from dpredact.tagging.patterns import shields
@@ -46,6 +47,7 @@ class _Reading:
         self.copy = copy
         self.cased = recase.recase(copy)
         self.shield = shields.Shields(copy)
+        self.abroad = Abroad(copy)
 
     def meant_for(self, tagger: Tagger) -> str:
         """Rules and lists look at capitals themselves; models get ordinary writing, and a last
@@ -125,14 +127,19 @@ class Combined:
             hidden = reading.shield.touch(snapped.start, snapped.end)
             if why := vetoes.vetoed(reading.cased, snapped, hidden):
                 return [], f"left out: {why}"
-        pieces = merge.split_names(reading.copy, snapped)
+            cores = list(reading.abroad.cores(snapped))
+            if not cores:
+                return [], "left out: no capitalised words in a foreign paragraph"
+        else:
+            cores = [snapped]
+        pieces = [p for core in cores for p in merge.split_names(reading.copy, core)]
         return [merge.without_call(reading.copy, s) for s in pieces], "used"
 
     def _merge(self, reading: _Reading, spans: list[Span]) -> list[Span]:
         copy = reading.copy
         spans = agree.agree(copy, vetoes.lonely(copy, spans))
         merged = self._permitted(copy, merge.join_names(copy, merge.flatten(copy, spans)))
-        if self._propagate and (more := identity.mentions(copy, merged)):
+        if self._propagate and (more := identity.mentions(copy, merged, capitals=reading.abroad.everywhere)):
             merged = merge.join_names(copy, merge.flatten(copy, [*merged, *more]))
             merged = self._permitted(copy, merged)
         titled = [merge.with_title(reading.cased, s) for s in merged]

@@ -10,6 +10,7 @@ from functools import lru_cache
 from dpredact.policy.entities import FAMILY_OF
 from dpredact.tagging import lexicon
 from dpredact.tagging.interface import Span
+from dpredact.tagging.language import FUNCTION_WORDS
 
 TITLES = frozenset(
     "mr mrs ms mx miss dr prof professor sir lady lord dame judge justice rev fr sgt lt capt col gen "
@@ -114,11 +115,12 @@ def value_key(words: str) -> str:
 _REPEATED = frozenset({"PERSON", "LOCATION", "ADDRESS", "ORG", "EMAIL", "PHONE", "CARD", "IBAN", "ID"})
 
 
-def mentions(text: str, spans: list[Span]) -> list[Span]:
+def mentions(text: str, spans: list[Span], *, capitals: bool = False) -> list[Span]:
     """Further whole-word mentions of what is tagged, in any case and with any accents.
 
     Of a person: the full name and each part of it. A part that is also an ordinary word
-    ("Rose", "May") counts only with a capital and where it cannot be the word.
+    ("Rose", "May") counts only with a capital and where it cannot be the word. `capitals`:
+    so does every part that no list of names knows (in languages whose words are unknown).
     """
     import ahocorasick
 
@@ -156,6 +158,8 @@ def mentions(text: str, spans: list[Span]) -> list[Span]:
             continue
         if not whole and not as_name(text, start, end):
             continue
+        if capitals and not whole and text[start].islower() and not _listed(words):
+            continue
         found.append(Span(start, end, entity, 0.8, ("propagation:same words",)))
     return found
 
@@ -180,8 +184,15 @@ def _forms(words: str, entity: str) -> Iterable[tuple[str, bool]]:
         yield form, True
     for piece in pieces:
         for part in {piece, *piece.split("-")}:
-            if len(part) >= 2 and part not in PARTICLES and not _place_only(part):
+            if len(part) >= 2 and part not in PARTICLES and part not in _FUNCTION and not _place_only(part):
                 yield part, False
+
+
+_FUNCTION = frozenset(word for words in FUNCTION_WORDS.values() for word in words)
+
+
+def _listed(word: str) -> bool:
+    return word in lexicon.first_names() or word in lexicon.surnames()
 
 
 def _place_only(word: str) -> bool:

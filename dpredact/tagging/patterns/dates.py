@@ -60,12 +60,12 @@ _CLOCK = re.compile(
 )
 _UNITS = "one two three four five six seven eight nine ten eleven twelve"
 _CLOCK_WORDS = anchored(rf"(?i)\b{_NUMBER_WORD} o['’]clock\b", _UNITS)
-_N = r"(?P<x>(?:1[01]\d|[1-9]?\d)(?:[.,]5)?)"
+_N = r"(?:1[01]\d|[1-9]?\d)(?:[.,]5)?"
 _AGE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?i)(?<![\w.-])(?:1[01]\d|[1-9]?\d)(?: and a half| ?½)?[- ]?(?:years?|yrs?|months?|weeks?|days?)[- ](?:old|of age)\b"), "years old"),
     (re.compile(r"(?i)(?<![\w.-])(?:1[01]\d|[1-9]?\d) ?(?:y/?o|yo|a[ñn]os(?: de edad)?|ans|jahre(?: alt)?|år(?: gammel)?)\b(?! (?:de (?:prisi|experien|cárcel)|de prison|haft|erfahrung|erfaring|fængsel))"), "years, in the language's own words"),
     (re.compile(r"(?i)(?<![\w.-])(?:1[01]\d|[1-9]?\d)-?(?:jährig|årig)(?:e[rnms]?|e)?\b"), "years, in one word"),
-    (re.compile(rf"(?i)\b(?:age|aged|edad|âge|alter|alder|im alter von|i en alder af|à l'âge de|turn(?:ed|s|ing)?|when (?:he|she|i|they|you) (?:was|were|turned|is|are)|at the age)(?: (?:is|was|of|de))? ?[:=]? ?{_N}(?![\w%/-]|[.,]\d)(?! (?:percent|points|degrees))"), "age after a label"),
+    (re.compile(rf"(?i)\b(?:age|aged|edad|âge|alter|alder|im alter von|i en alder af|à l'âge de|turn(?:ed|s|ing)?|when (?:he|she|i|they|you) (?:was|were|turned|is|are)|at the age)(?: (?:is|was|of|de))? ?[:=]? ?(?P<x>{_N}(?: (?:a[ñn]os|meses|d[ií]as|ans|mois|jahre|monate|år|måneder|years|months)\b)?)(?![\w%/-]|[.,]\d)(?! (?:percent|points|degrees))"), "age after a label"),
 )  # fmt: skip
 
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"

@@ -129,7 +129,16 @@ _LABELS: tuple[tuple[Anchored, str, str], ...] = (
 )  # fmt: skip
 
 
+# Numbers that are written with blanks, after labels that name them.
+_SPACED = anchored(
+    r"(?i)\b(?:nass|n[ºo°]\.? ?col(?:egiado)?|n[úu]m(?:ero)?\.? de colegiado|nhs(?: number| no\.?)?|numéro de sécurité sociale|versicherungsnummer)\.? ?:? ?"
+    r"(?P<x>\d[\d /-]{5,18}\d)(?![\w])",
+    "nass nº no° no. no_ no.col nocol n° num nhs numero versicherungsnummer",
+)
+
+
 def _labelled(reading: Reading) -> Iterator[Hit]:
+    yield from hits(reading.anchored(_SPACED), "ID", 0.75, "number with blanks after a label")
     for pattern, entity, rule in _LABELS:
         for hit in hits(reading.anchored(pattern), entity, 0.75, rule):
             if not _YEAR.fullmatch(reading.text[hit.start : hit.end]):

@@ -38,7 +38,7 @@ _ENGLISH = re.compile(
 # Streets of other languages: the language, whether text of an unclear language may be read
 # so too, and whether a number must be there.
 _OTHERS: tuple[tuple[str, bool, bool, re.Pattern[str]], ...] = (
-    ("es", True, False, re.compile(rf"(?<![\w])(?:[Cc]alle|C/|Avda\.?|Avd\.|[Aa]venida|Pza\.?|P\.º|Ctra\.?|Travesía|Urbanización) ?(?:(?:de|del|la|las|los|el|y) |{_CAP} ?){{1,7}}(?:,? ?(?:n\.?[ºo°]\.? ?)?\d{{1,4}}\b(?: ?[ºª]? ?[A-Z]?\b)?|,? s/n)?(?:,? ?\d{{1,2}}[ºª] ?\w{{0,9}})?(?:,? ?\d{{5}},? {_CAP})?")),
+    ("es", True, False, re.compile(rf"(?<![\w])(?:[Cc]alle|C/|Avda\.?|Avd\.|[Aa]venida|Pza\.?|P\.º|Ctra\.?|Travesía|Urbanización) ?(?:(?:de|del|la|las|los|el|y) |{_CAP} ?){{1,7}}(?:,? ?(?:n\.?[ºo°]\.? ?)?\d{{1,4}}\b|,? ?[sS]/[nN]\b)?(?:,? ?-? ?\d{{1,2}}[ºªoa](?: ?\d{{1,2}}[ºªoa]| [A-Z]\b)?){{0,2}}(?:[.,]? ?(?:E-)?\d{{5}}(?!\d)(?:,? {_CAP})?)?")),
     ("es", False, True, re.compile(rf"(?<![\w])(?:[Pp]laza|[Pp]aseo|[Cc]arretera|[Cc]amino|[Rr]onda) (?:(?:de|del|la|las|los|el|y) |{_CAP} ?){{1,7}},? ?(?:n\.?[ºo°]\.? ?)?\d{{1,4}}\b")),
     ("fr", True, True, re.compile(rf"(?<![\w])\d{{1,4}},? ?(?:(?:bis|ter|[A-Da-d])\b,? ?)?(?:[Rr]ue|[Aa]venue|[Bb]oulevard|[Bb]d|[Pp]lace|[Cc]hemin|[Aa]llée|[Ii]mpasse|[Qq]uai|[Rr]oute|[Cc]ours) (?:(?:de|du|des|d'|d’|la|le|les|l'|l’|aux?|à) ?|{_CAP} ?){{1,6}}(?:, ?\d{{5}} {_CAP})?")),
     ("fr", False, False, re.compile(rf"(?<![\w])(?:[Rr]ue|[Bb]oulevard|[Cc]hemin|[Aa]llée|[Ii]mpasse|[Qq]uai) (?:(?:de|du|des|d'|d’|la|le|les|l'|l’|aux?|à) ?|{_CAP} ?){{1,6}}(?:, ?\d{{5}} {_CAP})?")),

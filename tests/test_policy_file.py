@@ -225,6 +225,7 @@ def test_a_marker_word_in_the_wrong_file_is_not_repeated() -> None:
         f"{GROUPS}'Zanzibella: x\n",
         f"{GROUPS}scrub_output: [Zanzibella]\n",
         f"{GROUPS}untagged: !Zanzibella x\n",
+        f"{GROUPS}untagged: !Zanzibella!x y\n",
         group("entities: [Zanzibella], method: redact"),
         group("entities: [PERSON], method: Zanzibella"),
     ):

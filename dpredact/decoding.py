@@ -17,9 +17,10 @@ from dpredact.policy import Method, Policy
 from dpredact.privacy import combine
 from dpredact.privacy.divergence import renyi
 from dpredact.privacy.mechanisms import Clip, Influence, Pointwise
+from dpredact.privacy.mechanisms.baselines import ClippedLogits, UniformMix
 from dpredact.privacy.mechanisms.fusion import fusion_weight, mixture
 from dpredact.privacy.sampling import Draw
-from dpredact.privacy.spending import account
+from dpredact.privacy.spending import Exhausted, account
 from dpredact.promise import GroupPromise, Promise
 
 
@@ -93,7 +94,7 @@ class Mixer:
         scaled = logits / self._temperature
         log_rows = torch.log_softmax(scaled, -1)
         log_public = log_rows[0]
-        fusion = [i for i, v in enumerate(views) if self._groups[v].method is Method.DP_FUSION]
+        fusion = [i for i, v in enumerate(views) if self._groups[v].method == Method.DP_FUSION]
         log_qs: list[torch.Tensor] = [log_public] * len(views)
         if fusion:
             self._fuse([views[i] for i in fusion], fusion, log_public, log_rows, log_qs)
@@ -148,10 +149,10 @@ class Mixer:
         purse, settings, tau = self._accounts[view], self._settings[view], self._temperature
         width = purse.range()
         method = self._groups[view].method
-        if method is Method.INVISIBLE_INK:
+        if method == Method.INVISIBLE_INK:
             clip = Clip(width * tau / 2 * (1 - 1e-12), tau, settings.shift)
             log_q = clip.mix(public, private)
-        elif method is Method.CID:
+        elif method == Method.CID:
             log_q = Influence(width, settings.max_weight, tau).mix(public, private)
         else:
             log_q = Pointwise(width).mix(log_public, log_private)
@@ -161,6 +162,39 @@ class Mixer:
         if self.record is not None:
             self.record[view].append(realised)
         return log_q
+
+
+class BaselineMixer:
+    """A baseline's one row, the text in clear, under its own mechanism. Comparisons only."""
+
+    def __init__(self, promise: Promise, policy: Policy) -> None:
+        rule = policy.baseline
+        assert rule is not None
+        if rule.mix_weight is not None:
+            self._mechanism: UniformMix | ClippedLogits = UniformMix(rule.mix_weight)
+        else:
+            self._mechanism = ClippedLogits(float(rule.window or 0), policy.decoding.temperature)
+        (group,) = promise.private()
+        self._left = group.event.count if group.event is not None else 0
+        self._temperature = policy.decoding.temperature
+        self.record: dict[str, list[float]] | None = None
+
+    def watch(self) -> None:
+        self.record = {}
+
+    def remaining(self) -> dict[str, float]:
+        return {}
+
+    def release(self, views: Sequence[str], tokens: int) -> None:
+        self._left -= tokens
+
+    def step(self, logits: torch.Tensor, views: Sequence[str]) -> torch.Tensor:
+        """(1, V) -> log p (V,). Every token is possible: a support would have to be private."""
+        if self._left <= 0:
+            raise Exhausted("a token would be drawn that was never charged")
+        self._left -= 1
+        scale = self._temperature if isinstance(self._mechanism, UniformMix) else 1.0
+        return self._mechanism.mix(logits[0] / scale)
 
 
 @dataclass
@@ -175,7 +209,7 @@ class Lane:
     views: tuple[str, ...]
     width: int
     limit: int
-    mixer: Mixer
+    mixer: Mixer | BaselineMixer
     support: Support
     no_repeat: int | None = None
     ends: frozenset[int] = frozenset()  # further tokens that end this text, from public text
@@ -227,7 +261,7 @@ def support_of(promise: Promise, policy: Policy, never: frozenset[int]) -> Suppo
     if policy.decoding.extended:
         for group in promise.private():
             width = getattr(group.event, "range", None)
-            if group.method is Method.INVISIBLE_INK and width is not None:
+            if group.method == Method.INVISIBLE_INK and width is not None:
                 slack = max(slack, width * policy.decoding.temperature)
     return Support(policy.decoding.top_k, slack, never)
 

@@ -14,7 +14,7 @@ from dpredact import contexts
 from dpredact.documents.interface import Document, Kind
 from dpredact.errors import ModelError, NotCovered
 from dpredact.policy import Length, Policy
-from dpredact.promise import Promise, promise, view_names
+from dpredact.promise import WHOLE, Promise, promise, view_names
 
 SHORTEST = 20  # public tokens; shorter blocks of a text written piece by piece are kept
 PROMPT = 320  # room for instruction and chat template, so that planning needs no template
@@ -102,6 +102,8 @@ def plan(
 
 def _counts(policy: Policy, units: Sequence[Unit]) -> dict[str, int]:
     """Most draws that can depend on each view: only units in which it differs from view 0."""
+    if policy.baseline is not None:
+        return {WHOLE: sum(u.limit for u in units)}
     return {view: sum(u.limit for u in units if view in u.views) for view in view_names(policy)}
 
 

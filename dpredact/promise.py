@@ -7,6 +7,7 @@ the skeleton) and the model's vocabulary size, and nothing else. No torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ from dpredact.privacy import accounting, calibrate
 from dpredact.privacy.accounting import AnyEvent, Draw
 
 
+WHOLE = "document"  # the one view of a baseline
+
+
 @dataclass(frozen=True)
 class GroupPromise:
     """One group (or the one group of `mode: single`): method, weight, event, ε at δ."""
@@ -23,7 +27,7 @@ class GroupPromise:
     name: str
     members: tuple[str, ...]  # policy groups in it; more than one in single mode
     entities: tuple[str, ...]
-    method: Method
+    method: str  # of `Method`, or a baseline's name
     weight: float
     event: AnyEvent | None  # None for redact and keep
     epsilon: float
@@ -51,12 +55,14 @@ class Promise:
 
     def private(self) -> tuple[GroupPromise, ...]:
         """Groups with a private view, in policy order."""
-        return tuple(g for g in self.groups if g.method.private_view)
+        return tuple(g for g in self.groups if g.event is not None)
 
 
 def view_names(policy: Policy) -> dict[str, tuple[str, ...]]:
     """Name of each private view -> policy groups that it shows. One entry in single mode."""
     private = tuple(policy.private_groups)
+    if policy.baseline is not None:
+        return {WHOLE: tuple(policy.groups)}
     if policy.mode == "single" and private:
         return {"+".join(private): private}
     return {name: (name,) for name in private}
@@ -76,6 +82,8 @@ def promise(
     Raises PolicyError, with the number to change, where no allowance above zero exists.
     """
     draw = Draw(vocabulary)
+    if policy.baseline is not None:
+        return _baseline(policy, tokens[WHOLE], draw, total)
     groups: list[GroupPromise] = []
     views = view_names(policy)
     for name, members in views.items():
@@ -102,6 +110,24 @@ def promise(
         total=total,
     )
     return Promise(tuple(groups), policy.delta, draw, whole, total)
+
+
+def _baseline(policy: Policy, count: int, draw: Draw, total: int | None) -> Promise:
+    """One promise for the whole document against any other: comparisons only (THEORY §7)."""
+    rule = policy.baseline
+    assert rule is not None
+    if rule.mix_weight is not None:
+        # every q(y) lies between (1−λ)/V and λ + (1−λ)/V: pure ε per token
+        step = math.log1p((draw.tokens - 1) * rule.mix_weight) - math.log1p(-rule.mix_weight)
+        event: AnyEvent = accounting.Pure(step, count)
+    else:
+        event = accounting.Range(2 * float(rule.window or 0) / policy.decoding.temperature, 1.0, count)
+    epsilon = accounting.epsilon(event, policy.delta, draw)
+    entities = tuple(e for g in policy.groups.values() for e in g.entities)
+    group = GroupPromise(
+        WHOLE, tuple(policy.groups), entities, rule.method, 1.0, event, epsilon, "comparison only"
+    )
+    return Promise((group,), policy.delta, draw, epsilon, total)
 
 
 def _event(

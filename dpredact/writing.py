@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from dpredact import contexts, decoding, planning, prompts
 from dpredact.certificate import statement
 from dpredact.documents.interface import Document, Edit
-from dpredact.errors import ModelError
+from dpredact.errors import ModelError, PolicyError
 from dpredact.policy import Policy
+from dpredact.promise import WHOLE
 from dpredact.tagging import scrub
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class Writing:
         watch: bool = False,
     ) -> None:
         self.document, self.policy, self.model = document, policy, model
+        if policy.baseline is not None and not document.flowing:
+            raise PolicyError(
+                "a baseline is for plain texts", next_step="compare on .txt files",
+                place=document.name,
+            )  # fmt: skip
         instruction = prompts.SPANS if policy.scope == "spans" else prompts.REWRITE
         self._frame = prompts.frame(model, instruction, policy.placeholder)
         if len(self._frame) > planning.PROMPT:
@@ -43,14 +49,24 @@ class Writing:
         self.plan = planning.plan(
             document, policy, regions, model.encode, model.vocab_size, model.window
         )
-        self.mixer = decoding.Mixer(self.plan.promise, policy)
+        kind = decoding.Mixer if policy.baseline is None else decoding.BaselineMixer
+        self.mixer = kind(self.plan.promise, policy)
         if watch:
             self.mixer.watch()
-        self._support = decoding.support_of(self.plan.promise, policy, model.controls)
+        if policy.baseline is None:
+            self._support = decoding.support_of(self.plan.promise, policy, model.controls)
+        else:
+            self._support = decoding.Support(None, 0.0)
         self.lanes = [self._lane(unit) for unit in self.plan.units]
 
     def _lane(self, unit: planning.Unit) -> decoding.Lane:
         encode, token = self.model.encode, self.policy.placeholder == "token"
+        if self.policy.baseline is not None:
+            clear = encode(self.document.text[unit.context.start : unit.context.end])
+            row = self._frame.wrap(clear)
+            return decoding.lane(
+                {None: row}, self.mixer, self._support, width=len(row), limit=unit.limit
+            )
         lead = encode(unit.lead) if unit.lead else []
         rows: dict[str | None, Sequence[int]] = {
             view: [*self._frame.wrap(unit.context.ids(encode, view)), *lead]
@@ -101,6 +117,8 @@ class Writing:
 
     def chunks(self) -> list[statement.Chunk]:
         """T of every unit and the views behind it, for the certificate."""
+        if self.policy.baseline is not None:
+            return [statement.Chunk(self.plan.tokens, (WHOLE,))]
         if self.policy.scope == "document":
             return [statement.Chunk(u.limit, u.views) for u in self.plan.units]
         totals: dict[tuple[str, ...], int] = {}

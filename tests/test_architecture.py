@@ -19,6 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LOW = {"errors"}
 TEXT = LOW | {"documents", "policy", "tagging"}
 BELOW_PIPELINE = TEXT | {"contexts", "prompts", "lm", "privacy", "promise", "decoding", "certificate"}
+WRITING = {"planning", "batching", "writing"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "privacy": LOW,
@@ -32,10 +33,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "decoding": LOW | {"lm", "privacy", "policy", "promise"},
     "certificate": LOW | {"policy", "privacy", "promise"},
     "planning": BELOW_PIPELINE - {"decoding"},
-    "pipeline": BELOW_PIPELINE | {"planning"},
-    "jobs": BELOW_PIPELINE | {"pipeline", "planning"},
-    "evaluation": BELOW_PIPELINE | {"pipeline", "planning"},
-    "cli": BELOW_PIPELINE | {"pipeline", "planning", "jobs", "evaluation"},
+    "batching": LOW | {"lm", "privacy", "decoding"},
+    "writing": BELOW_PIPELINE | {"planning"},
+    "pipeline": BELOW_PIPELINE | WRITING,
+    "jobs": BELOW_PIPELINE | WRITING | {"pipeline"},
+    "evaluation": BELOW_PIPELINE | WRITING | {"pipeline"},
+    "cli": BELOW_PIPELINE | WRITING | {"pipeline", "jobs", "evaluation"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -32,6 +32,7 @@ KINDS: dict[str, type] = {
     "filter": accounting.Filter,
     "two-hop-filter": accounting.TwoHopFilter,
     "range-filter": accounting.RangeFilter,
+    "pure": accounting.Pure,  # baselines
 }
 _NAME = re.compile(r"(?!\.)[\w.-]+(/[\w.-]+)?")  # of the catalog or the hub; else a folder
 _KIND_OF = {cls: kind for kind, cls in KINDS.items()}
@@ -166,6 +167,12 @@ def assumptions(policy: Policy, *, safe: bool) -> list[str]:
         "remove": "the same document with the tagged words of the group left out",
         "replace": "the same document with other words in the tagged places of the group",
     }[policy.neighbours]
+    if policy.baseline is not None:
+        return [
+            "COMPARISON ONLY: the promise compares the release with that of any other document of "
+            "the same policy; it has no groups, and nothing of the text is public.",
+            *(["UNSAFE: the draw was seeded."] if not safe else []),
+        ]
     lines = [
         "Only tagged words are covered: a mention that the taggers missed is public text.",
         "The skeleton is public: all untagged text, the place of every tagged span, and " + shows + ".",

@@ -70,6 +70,30 @@ class TaggerSettings(Strict):
     )
 
 
+class Baseline(Strict):
+    """A method to compare with. It protects a whole document against any other one, knows no
+    public view and no groups, and is not meant for releases (THEORY §7)."""
+
+    method: Literal["dp-decoding", "dp-prompt"] = Field(
+        description="dp-decoding (mix with uniform) or dp-prompt (clipped logits)"
+    )
+    mix_weight: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="a number between 0 and 1: λ of dp-decoding"
+    )
+    window: Positive | None = Field(
+        None, description="a number above 0: width w to which dp-prompt clips the logits"
+    )
+
+    @model_validator(mode="after")
+    def _own_number(self) -> Baseline:
+        own, other = ("mix_weight", "window") if self.method == "dp-decoding" else ("window", "mix_weight")
+        if getattr(self, own) is None:
+            raise ValueError(f"method {self.method} needs {own}")
+        if getattr(self, other) is not None:
+            raise Misfit(f"method {self.method} takes no {other}", other)
+        return self
+
+
 class Policy(Strict):
     """Version 1 of the policy file."""
 
@@ -121,6 +145,10 @@ class Policy(Strict):
     view_reserve: Annotated[int, Field(ge=0)] = Field(
         256, description="a whole number: tokens a private view may be longer than the public one"
     )
+    baseline: Baseline | None = Field(
+        None, description="a mapping with method and its number: for comparison only; the groups "
+        "then promise nothing"
+    )
     scrub_output: tuple[str, ...] = Field(
         ("EMAIL", "PHONE", "CARD", "IBAN"),
         description="a list of patterns: replaced by labels in the drawn text (free)",
@@ -144,7 +172,7 @@ class Policy(Strict):
 
     @property
     def needs_model(self) -> bool:
-        return bool(self.private_groups)
+        return bool(self.private_groups) or self.baseline is not None
 
     def weight_of(self, name: str) -> float:
         """w of a group in the mean: its own, or 1/m; 1 in single mode and spans scope."""
@@ -186,6 +214,8 @@ class Policy(Strict):
 
     @model_validator(mode="after")
     def _whole(self) -> Policy:
+        if self.baseline is not None:
+            self._comparable()
         owner: dict[str, str] = {}
         for name, group in self.groups.items():
             for entity in group.entities:
@@ -230,6 +260,15 @@ class Policy(Strict):
         self._weights(private)
         self._single(private)
         return self
+
+    def _comparable(self) -> None:
+        """A baseline's promise is about any two documents: nothing may follow the text."""
+        if self.scope != "document" or self.chunk_tokens is not None:
+            raise Misfit("a baseline writes the whole document in one go", "baseline")
+        if isinstance(self.max_new_tokens, Length):
+            raise Misfit("a baseline needs a number for max_new_tokens", "max_new_tokens")
+        if self.decoding.temperature == 0:
+            raise Misfit("a baseline needs a temperature above 0", "decoding", "temperature")
 
     def _weights(self, private: dict[str, Group]) -> None:
         given = {n: g.weight for n, g in private.items() if g.weight is not None}

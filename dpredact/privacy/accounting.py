@@ -328,6 +328,8 @@ def all_groups_rdp(
     events = [e for e in events if not is_nothing(e)]
     if not events:
         return 0.0
+    if isinstance(events[0], Pure):  # a baseline: one statement about the whole document
+        return sum(e.rdp(order, draw) for e in events)
     if scope == "spans":
         return sum(e.rdp(order, draw) for e in events)
     drawn = sum(e.count for e in events)

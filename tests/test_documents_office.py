@@ -355,3 +355,14 @@ def test_moved_words_stray_words_comments_around_a_part_and_people_are_not_forgo
     assert not any(b"Odalys" in part or b"o@example" in part for part in parts.values())
     assert parts["word/people.xml"].count(b'w15:author="Author"') == 1
     assert parts["word/people.xml"].count(b"<w15:person ") == 1
+
+
+def test_a_comment_in_a_paragraph_and_a_box_in_its_middle_are_read():
+    box = "<w:txbxContent><w:p><w:r><w:t>box Odalys</w:t></w:r></w:p></w:txbxContent>"
+    header = (
+        f'<w:hdr {WNS}><w:p><!-- note by Odalys --><w:r><w:t>outer </w:t></w:r><w:r>{box}</w:r>'
+        "<w:r><w:t>words</w:t></w:r></w:p></w:hdr>"
+    )
+    document = read(with_parts(saved(docx.Document()), word__header9_DOT_xml=header.encode()), "a.docx")
+    assert words(document) == ["outer words", "note by Odalys", "box Odalys"] + words(document)[3:]
+    assert b"Odalys" not in all_bytes(redacted(document))["word/header9.xml"]

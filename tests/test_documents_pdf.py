@@ -66,6 +66,7 @@ def test_a_file_that_anyone_may_open_is_read():
     [
         (pdf(["Odalys"], password="secret"), "encrypted"),
         (pdf(["Odalys"], [], picture=True), "scan"),
+        (pdf(["\\001\\002\\003 Odalys"]), "which letters"),
         (b"%PDF-1.7 Odalys", "damaged"),
         (pdf(["Odalys"])[:300], "damaged"),
     ],

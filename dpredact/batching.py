@@ -16,7 +16,12 @@ from dpredact.decoding import Lane
 from dpredact.lm.interface import LanguageModel, Session
 from dpredact.privacy.sampling import Draw
 
-ROOM = 40_000  # padded tokens in the cache at once: rows × (width + tokens still to come)
+MEMORY = 1 << 30  # bytes of keys and values at once; more rows than that gain little on a CPU
+
+
+def room_for(model: LanguageModel) -> int:
+    """Padded tokens that decode together: rows × (width + tokens to come), from MEMORY."""
+    return max(1, MEMORY // model.token_bytes)
 
 Job = TypeVar("Job")
 
@@ -34,11 +39,12 @@ class Desk(Generic[Job]):
         model: LanguageModel,
         draw: Draw,
         *,
-        room: int = ROOM,
+        room: int | None = None,
         most_jobs: int = 1 << 30,
         progress: Callable[[int], None] = lambda tokens: None,
     ) -> None:
-        self._model, self._draw, self._room, self._progress = model, draw, room, progress
+        self._model, self._draw, self._progress = model, draw, progress
+        self._room = room_for(model) if room is None else room
         self._most_jobs = most_jobs
         self._session: Session | None = None
         self._going: list[Lane] = []

@@ -206,7 +206,7 @@ def rewrite_many(
     A document is taken from `requests` only when there is room for its rows. An error of one
     document is its own result; an error of the model ends all that were being written.
     """
-    from dpredact.batching import ROOM, Desk
+    from dpredact.batching import Desk
 
     ended: list[tuple[Request, Release | Exception]] = []
     going: dict[int, tuple[Request, Prepared]] = {}
@@ -229,7 +229,7 @@ def rewrite_many(
     source = jobs()
     while True:
         desk: Desk[int] = Desk(
-            model, draw_for(unsafe_seed), room=room or ROOM, most_jobs=together, progress=progress
+            model, draw_for(unsafe_seed), room=room, most_jobs=together, progress=progress
         )
         try:
             for number in desk.serve(source):

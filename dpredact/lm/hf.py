@@ -74,6 +74,7 @@ class HuggingFaceModel:
         text_config = model.config.get_text_config()
         self.vocab_size = int(text_config.vocab_size)
         self.window = int(getattr(text_config, "max_position_embeddings", 1 << 20))
+        self.token_bytes = _token_bytes(text_config, weight.element_size())
         self.eos = _eos_ids(model, tokenizer)
         self.controls = frozenset(tokenizer.all_special_ids) - self.eos
         parameters = inspect.signature(model.forward).parameters
@@ -311,6 +312,13 @@ def _backend_copy(tokenizer: Any) -> Any:
     from tokenizers import Tokenizer
 
     return Tokenizer.from_str(backend.to_str())
+
+
+def _token_bytes(config: Any, size: int) -> int:
+    """Keys and values of one token in every layer, bytes."""
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return 2 * config.num_hidden_layers * heads * width * size
 
 
 def _eos_ids(model: Any, tokenizer: Any) -> frozenset[int]:

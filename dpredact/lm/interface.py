@@ -44,6 +44,7 @@ class LanguageModel(Protocol):
     device: str  # kind only: 'cpu', 'cuda'
     vocab_size: int  # V: length of a row of logits
     window: int  # most tokens in a row
+    token_bytes: int  # memory that one token of one row holds while its session is open
     eos: frozenset[int]
     controls: frozenset[int]  # markup tokens that a text never holds; eos is not among them
 

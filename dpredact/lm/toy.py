@@ -38,6 +38,7 @@ class ToyModel:
         self.device = "cpu"
         self.vocab_size = vocab_size
         self.window = window
+        self.token_bytes = 8
         self.eos = frozenset(eos)
         self.controls: frozenset[int] = frozenset()
 

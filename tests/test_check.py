@@ -310,6 +310,12 @@ def test_without_a_policy_every_core_kind_is_looked_for(room: Path, capsys: pyte
     assert code == 1 and [f["entity"] for f in lines(out)[0]["findings"]] == ["IBAN"]
 
 
+def test_nothing_to_check_is_no_pass(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for args in (("docs",), ("docs", "--include", "*.pdf"), ()):
+        code, out, err = check(capsys, *args)
+        assert (code, out) == (2, "") and "next:" in err
+
+
 def test_a_policy_that_is_named_must_be_there(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(capsys, "docs", "--policy", "none.yaml")[0] == 2
 

@@ -59,6 +59,7 @@ def test_identity_changes_with_input_policy_lists_model_and_key(tmp_path: Path) 
     seen.add(Identity(b"k" * 32, listed).of(b"input"))
     assert len(seen) == 7
     assert Identity(b"k" * 32, plain).of(b"input") in seen
+    assert "kkkk" not in repr(Identity(b"k" * 32, plain))
 
 
 def test_stages_are_remembered(state: Path, tmp_path: Path) -> None:

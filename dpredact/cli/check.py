@@ -73,6 +73,10 @@ def command(
         avoid=tuple(p for p in (policy_file, baseline, write_baseline, lists) if p is not None),
     )  # fmt: skip
     found = _find(paths or [], files_from, nul, walk_rules)
+    if not found.sources and not found.problems:
+        raise UsageError(
+            "no file to check was found", next_step="check the paths, --include and --exclude"
+        )
     form = Format.JSON if as_json else form
     checks: list[FileCheck] = []
     for path in checking.subjects([s.path for s in found.sources]):

@@ -36,6 +36,7 @@ class Progress:
         self.total = self.done = self.drawn = 0
         self._start = self._beat = time.monotonic()
         self._bar: Any = None
+        self._first: float | None = None  # when the first tokens were told
 
     # -- what a job tells ---------------------------------------------------------------
 
@@ -54,6 +55,8 @@ class Progress:
     def tokens(self, path: str, count: int) -> None:
         self.drawn += count
         now = time.monotonic()
+        if self._first is None:
+            self._first, self.drawn = now, 0  # loading and tagging are not drawing
         if now - self._beat < _BEAT:
             return
         self._beat = now
@@ -105,10 +108,14 @@ class Progress:
             "done": self.done,
             "total": self.total,
             "seconds": round(elapsed, 1),
-            "tokens_per_second": round(self.drawn / elapsed, 1) if elapsed else None,
+            "tokens_per_second": self._speed(),
             "seconds_left": self._left(elapsed),
         }
         typer.echo(json.dumps(line), err=True)
+
+    def _speed(self) -> float | None:
+        seconds = time.monotonic() - self._first if self._first is not None else 0.0
+        return round(self.drawn / seconds, 1) if seconds and self.drawn else None
 
     def _left(self, elapsed: float) -> float | None:
         return round(elapsed / self.done * (self.total - self.done), 1) if self.done else None
@@ -133,6 +140,6 @@ class Progress:
     def _move_bar(self) -> None:
         if self._bar is None:
             return
-        elapsed = time.monotonic() - self._start
-        speed = f"{self.drawn / elapsed:.1f} tokens/s" if self.drawn and elapsed else ""
-        self._bar.update(self._task, completed=self.done, speed=speed)
+        speed = self._speed()
+        shown = f"{speed} tokens/s" if speed is not None else ""
+        self._bar.update(self._task, completed=self.done, speed=shown)

@@ -17,7 +17,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -73,7 +73,7 @@ def owner_key(folder: Path) -> bytes:
 class Identity:
     """Everything besides the input that makes a release the same release."""
 
-    key: bytes
+    key: bytes = field(repr=False)
     policy: Policy
     model: str = ""  # digest of the weights; "" without a model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -43,11 +44,11 @@ class Finding:
 class _Reading:
     """The folded copy of one text and what is derived from it. All have the same length."""
 
-    def __init__(self, copy: str) -> None:
+    def __init__(self, copy: str, language: str) -> None:
         self.copy = copy
         self.cased = recase.recase(copy)
         self.shield = shields.Shields(copy)
-        self.abroad = Abroad(copy)
+        self.abroad = Abroad(copy, language)
 
     def meant_for(self, tagger: Tagger) -> str:
         """Rules and lists look at capitals themselves; models get ordinary writing, and a last
@@ -79,17 +80,20 @@ class Combined:
         *,
         min_score: float = 0.5,
         propagate: bool = True,
+        language: str = "en",
         wanted: Callable[[str], bool] = lambda entity: True,
     ) -> None:
         self.taggers = tuple(taggers)
         self._min_score = min_score
         self._propagate = propagate
+        named = [code for code in re.findall("[a-z]+", language) if code != "any"]
+        self._language = named[0] if named else "en"
         self._wanted = wanted
         self._owner = next((t for t in taggers if isinstance(t, wordlist.ListTagger)), None)
 
     def tag(self, text: str) -> Tagging:
         folded = fold(text)
-        reading = _Reading(folded.text)
+        reading = _Reading(folded.text, self._language)
         spans: list[Span] = []
         complete, reasons = True, []
         for tagger in self.taggers:
@@ -104,7 +108,7 @@ class Combined:
     def explain(self, text: str, offset: int) -> list[Finding]:
         """What every tagger said about the character at `offset`, and what became of it."""
         folded = fold(text)
-        reading = _Reading(folded.text)
+        reading = _Reading(folded.text, self._language)
         found = []
         for tagger in self.taggers:
             for span in reading.found(tagger).spans:
@@ -195,7 +199,7 @@ def build(settings: TaggerSettings, policy: Policy | None, everything: bool) -> 
         return everything or entities.FAMILY_OF[entity] in entities.CORE
 
     return Combined(
-        taggers, min_score=settings.min_score, propagate=settings.propagate, wanted=wanted
+        taggers, min_score=settings.min_score, propagate=settings.propagate, language=settings.language, wanted=wanted
     )
 
 

@@ -43,7 +43,7 @@ _STOP = frozenset(
     "i you he she it we they me him her us them this that these those there here who what when where why how which "
     "the a an and or but if so as at by for from in into of off on onto to with about after before "
     "yes no ok okay please thanks thank hello hi hey dear hallo regards sincerely cheers best kind sir madam mum dad mom "
-    "el la le los las les der die das den dem des ein eine und et un une der og det en de du il elle lui por para con por si su sin sur son sa ses ich wir sie er es jeg han hun vi "
+    "al ante tras con sin el la le los las les der die das den dem des ein eine und et un une der og det en de du il elle lui por para con por si su sin sur son sa ses ich wir sie er es jeg han hun vi "
     "not all any both each more most other some such only own same too very just also now then than".split()
 )
 

@@ -17,7 +17,6 @@ from dpredact.tagging.interface import Span
 # Entities whose first or last character may be a mark that belongs to them.
 _OPEN = {"PHONE": "+(", "SECRET": "-", "USERNAME": "_", "MONEY": "$€£¥₹"}
 _CLOSE = {"SECRET": "-=+/", "URL": "/", "USERNAME": "_", "MONEY": "$€£¥₹", "QUANTITY": "%"}
-_WORD = re.compile(r"[^\W_]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _AND = re.compile(r"(?:,? (?:and|&|or|y|e|et|und|og|och) |, ?| / | vs?\.? )")
 _TITLE = re.compile(

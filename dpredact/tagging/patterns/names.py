@@ -14,7 +14,6 @@ from functools import lru_cache
 
 from dpredact.tagging import lexicon
 from dpredact.tagging.patterns import name_phrases
-from dpredact.tagging.patterns.anchors import anchored
 from dpredact.tagging.patterns.interface import Hit, Reading
 from dpredact.tagging.patterns.tokens import PARTICLES, VERBS, Token, Tokens, kinds_of
 
@@ -28,9 +27,6 @@ _TOWARDS = frozenset(
     "thank thanks see saw invite invited email emailed phone phoned text texted message messaged hire hired "
     "named called remind reminded help helped visit visited but cc dear hi hello hey".split()
 )
-_CAPITAL = r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:['’-][^\W\d_]+)*"
-_CAPITAL_NEXT = re.compile(r" [A-ZÀ-ÖØ-Þ]")
-_FIRM_MARK = anchored(r"and\b|&", "and &")
 # Barrett's oesophagus belongs to no Barrett.
 _EPONYMOUS = frozenset(
     "test tests sign disease syndrome criteria law laws theorem method procedure score scale index classification sarcoma lymphoma palsy "
@@ -46,7 +42,6 @@ _MONTH_THINGS = frozenset(
 
 def find(reading: Reading) -> Iterator[Hit]:
     yield from name_phrases.find(reading)
-    yield from _firms(reading)
     words, low = reading.words, 0
     for _, end, code in reading.paragraphs:
         high = low
@@ -120,30 +115,6 @@ def _judge(text: str, tokens: Tokens, at: int, end: int, english: bool) -> Itera
         hit = _several(text, tokens, at, end, english)
     if hit:
         yield hit
-
-
-# Firms are often called by their partners: Jones, Oconnor and Graham.
-_FIRM = re.compile(
-    rf"(?<![\w-]){_CAPITAL}(?:, {_CAPITAL}){{0,3}},? (?:and|&) {_CAPITAL}(?![\w-])"
-)
-
-
-def _firms(reading: Reading) -> Iterator[Hit]:
-    """Two surnames or more, without a given name, joined like a firm's."""
-    for match in reading.anchored(_FIRM_MARK, reading.cased):
-        low = max(0, match.start() - 60)
-        for firm in _FIRM.finditer(reading.cased, low, match.end() + 30):
-            names = [kinds_of(w) for w in re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", firm[0]) if w != "and"]
-            together = "&" in firm[0]  # otherwise they may be friends: Jack, Howard and Stewart
-            surnames = sum("surname" in k and (together or "given" not in k) for k in names)
-            if (
-                firm.start() <= match.start() < firm.end()
-                and surnames * 2 > len(names)
-                and (len(names) > 2 or (together and not _CAPITAL_NEXT.match(reading.cased, firm.end())))
-                and not any(k & {"stop", "head", "day", "month"} for k in names)
-                and not all("place" in k for k in names)
-            ):
-                yield Hit(firm.start(), firm.end(), "ORG", 0.6, "surnames joined like a firm's")
 
 
 def _ordinary(token: Token) -> bool:

@@ -29,8 +29,36 @@ _HOUSE = anchored(
     "universitat krankenhaus klinik gymnasi universitet sygehus",
 )
 
+_CAPITAL = r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:['’-][^\W\d_]+)*"
+_CAPITAL_NEXT = re.compile(r" [A-ZÀ-ÖØ-Þ]")
+_PARTNER_MARK = anchored(r"and\b|&", "and &")
+
+# Firms are often called by their partners: Jones, Oconnor and Graham.
+_PARTNERS = re.compile(
+    rf"(?<![\w-]){_CAPITAL}(?:, {_CAPITAL}){{0,3}},? (?:and|&) {_CAPITAL}(?![\w-])"
+)
+
+
+def _partners(reading: Reading) -> Iterator[Hit]:
+    """Two surnames or more, without a given name, joined like a firm's."""
+    for match in reading.anchored(_PARTNER_MARK, reading.cased):
+        low = max(0, match.start() - 60)
+        for firm in _PARTNERS.finditer(reading.cased, low, match.end() + 30):
+            names = [kinds_of(w) for w in re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", firm[0]) if w != "and"]
+            together = "&" in firm[0]  # otherwise they may be friends: Jack, Howard and Stewart
+            surnames = sum("surname" in k and (together or "given" not in k) for k in names)
+            if (
+                firm.start() <= match.start() < firm.end()
+                and surnames * 2 > len(names)
+                and (len(names) > 2 or (together and not _CAPITAL_NEXT.match(reading.cased, firm.end())))
+                and not any(k & {"stop", "head", "day", "month"} for k in names)
+                and not all("place" in k for k in names)
+            ):
+                yield Hit(firm.start(), firm.end(), "ORG", 0.6, "surnames joined like a firm's")
+
 
 def find(reading: Reading) -> Iterator[Hit]:
+    yield from _partners(reading)
     for head, rule, score in ((_FIRM, "name with a legal form", 0.75), (_HOUSE, "school, hospital or court with a name", 0.7)):
         for match in reading.anchored(head, reading.cased):
             start = _front(reading.cased, match.start())

@@ -1,6 +1,6 @@
 """The mixer over given texts, many at once: what each method gives to each given token.
 
-The same mechanisms and accounts as `decoding.Mixer`, in another order of loops. Where a text
+The same mechanisms and accounts as `mixing.Mixer`, in another order of loops. Where a text
 is given, rows of many documents, methods and candidates can be mixed side by side: one search
 over a thousand rows costs little more than one over five. A test holds that the numbers are
 those of the mixer itself.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from dpredact import decoding
+from dpredact import decoding, mixing
 from dpredact.policy import Method, Policy
 from dpredact.privacy import accounting, combine
 from dpredact.privacy.divergence import renyi
@@ -182,7 +182,7 @@ def _bounded(
 
 def _one_by_one(run: Run) -> torch.Tensor:
     """Everything else: the mixer itself."""
-    mixer = decoding.Mixer(run.made, run.policy)
+    mixer = mixing.Mixer(run.made, run.policy)
     out = []
     for t in range(len(run.at)):
         columns = torch.isfinite(run.logits[0, t]).nonzero()[:, 0]

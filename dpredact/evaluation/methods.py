@@ -84,7 +84,7 @@ def parse(text: str, setting: Setting) -> MethodSpec:
     Raises UsageError for an unknown method or key, PolicyError for values that clash.
     """
     if text.endswith((".yaml", ".yml")):
-        return MethodSpec(Path(text).stem, "policy", policies.load(Path(text)))
+        return MethodSpec(Path(text).stem, "policy", policies.load(Path(text)), {"file": text})
     name, _, rest = text.partition(":")
     values = {}
     for pair in filter(None, rest.split(",")):

@@ -19,7 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LOW = {"errors"}
 TEXT = LOW | {"documents", "policy", "tagging"}
 BELOW_PIPELINE = TEXT | {"contexts", "prompts", "lm", "privacy", "promise", "decoding", "certificate"}
-WRITING = {"planning", "batching", "writing"}
+WRITING = {"mixing", "planning", "batching", "writing"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "privacy": LOW,
@@ -30,11 +30,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "promise": LOW | {"policy", "privacy"},
     "contexts": TEXT | {"promise"},
     "prompts": TEXT | {"contexts", "promise", "lm.interface"},
-    "decoding": LOW | {"lm", "privacy", "policy", "promise"},
+    "mixing": LOW | {"privacy", "policy", "promise"},
+    "decoding": LOW | {"lm", "privacy", "policy", "promise", "mixing"},
     "certificate": LOW | {"policy", "privacy", "promise"},
     "planning": BELOW_PIPELINE - {"decoding"},
     "batching": LOW | {"lm", "privacy", "decoding"},
-    "writing": BELOW_PIPELINE | {"planning"},
+    "writing": BELOW_PIPELINE | {"planning", "mixing"},
     "pipeline": BELOW_PIPELINE | WRITING,
     "jobs": BELOW_PIPELINE | WRITING | {"pipeline"},
     "evaluation": BELOW_PIPELINE | WRITING | {"pipeline"},

@@ -88,6 +88,8 @@ def test_a_whole_policy_loads_with_its_defaults() -> None:
         ("? [a]\n: b", "5:3", "a key must be a single word"),
         ("---\nversion: 1", "5:1", "second document"),
         ("model: \x01", "5:8", "control character"),
+        ("baseline: {method: dp-promt, window: 5}", "5:20", "did you mean `dp-prompt`"),
+        ("baseline: {method: dp-prompt, windw: 5}", "5:31", "did you mean `window`"),
         ("combine: product", "5:10", "product needs range methods"),
     ],
 )

@@ -139,6 +139,9 @@ def test_explain_knows_the_other_settings() -> None:
     assert "writes only the replacements" in told("scope: spans")
     assert "clip 2 per token" in told(person="method: invisible-ink, clip: 2")
     assert "never more than 900" in told()
+    assert "for comparison only" in told(
+        "baseline: {method: dp-prompt, window: 5}\nmax_new_tokens: 9"
+    )
     assert "At most 77 tokens are drawn" in told("max_new_tokens: 77")
 
 

@@ -62,6 +62,11 @@ _UNTAGGED = {
 
 
 def _groups(policy: Policy) -> list[str]:
+    if policy.baseline is not None:
+        return [
+            f"{policy.baseline.method} is here for comparison only. It compares the whole "
+            "document with any other document, knows no groups, and is not meant for releases."
+        ]
     return [f"{name} ({_kinds(g)}): {_promise(policy, g)}" for name, g in policy.groups.items()]
 
 

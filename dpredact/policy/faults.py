@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from dpredact.policy.model import Decoding, Group, Length, Method, Misfit, Policy, TaggerSettings
+from dpredact.policy.model import Group, Method, Misfit, Policy
 from dpredact.policy.nearest import hint
 
 Path = tuple[str | int, ...]
 
+# key -> model of a section; `groups` is a mapping of several and stands apart
 _SECTIONS: dict[str, type[BaseModel]] = {
-    "decoding": Decoding,
-    "tagger": TaggerSettings,
-    "max_new_tokens": Length,
+    key: part
+    for key, field in Policy.model_fields.items()
+    for part in (field.annotation, *get_args(field.annotation))
+    if key != "groups" and isinstance(part, type) and issubclass(part, BaseModel)
 }
 _LIMITS = {
     "greater_than": ("gt", "above"),

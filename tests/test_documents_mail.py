@@ -167,6 +167,7 @@ def test_pictures_are_blanked_on_request():
     picture = _leaves(parsed(document.render([])))[-1].get_content()
     assert picture != PNG and picture.startswith(b"\x89PNG")
     assert "blank" in document.remarks([])[0]
+    assert read(document.render([]), "a.eml").render([]) == document.render([])
 
 
 def test_mails_nested_twenty_deep_are_refused():

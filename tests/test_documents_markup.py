@@ -170,6 +170,7 @@ def test_files_inside_addresses_are_refused_and_pictures_blanked_on_request():
     document = read(PICTURE, "a.html", Reading(pictures="blank"))
     out = document.render([Edit(0, 6, "[P]")])
     assert out.startswith(b"<p>[P]</p><img src='data:image/png;base64,iVBOR") and b"woff2;base64,AAAA" in out
+    assert read(out, "a.html").render([]) == out
     assert b"aGVsbG8" not in out and "blank" in document.remarks([])[0]
     with pytest.raises(DocumentError):
         read(b"<a href='data:text/html;base64,T2RhbHlz'>x</a>", "a.html", Reading(pictures="blank"))

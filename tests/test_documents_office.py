@@ -310,6 +310,7 @@ def test_pictures_are_blanked_on_request():
     parts = all_bytes(document.render([]))
     assert parts["word/media/image1.png"] == parts["word/media/image2.emf"] != PNG
     assert "blank" in " ".join(document.remarks([]))
+    assert read(document.render([]), "a.docx").text  # blanks are no reason to refuse
 
 
 def test_a_file_may_be_rendered_twice():

@@ -78,12 +78,12 @@ def _embedded(source: str, how: Reading) -> list[Edit]:
     edits = []
     for found in DATA_URI.finditer(source):
         media = (found["media"] or "text/plain").lower()
-        if media.startswith("font/") or "font" in media:
+        blank = "data:image/png;base64," + base64.b64encode(picture.BLANK).decode("ascii")
+        if "font" in media or found.group() == blank:
             continue
         drawn = media.startswith("image/") and not media.startswith("image/svg")
         if drawn and how.pictures == "blank":
-            blank = base64.b64encode(picture.BLANK).decode("ascii")
-            edits.append(Edit(*found.span(), f"data:image/png;base64,{blank}"))
+            edits.append(Edit(*found.span(), blank))
             continue
         raise DocumentError(
             "the file holds a picture whose words cannot be read" if drawn

@@ -35,8 +35,9 @@ class BlankPicture(Document):
 
 
 def read(data: bytes, name: str, how: Reading, place: str = "") -> Document:
-    """A blank for a picture inside another file. Raises DocumentError unless that was asked for."""
-    if how.pictures == "blank" and how.depth + bool(place):
+    """A blank for a picture inside another file. Raises DocumentError unless that was asked for,
+    or the picture is such a blank already (a written file is read again)."""
+    if (how.pictures == "blank" or data == BLANK) and how.depth + bool(place):
         return BlankPicture(name)
     raise DocumentError(
         "this is a picture; its words cannot be read"

@@ -211,6 +211,17 @@ def test_the_readers_policy_must_be_the_certificates_word_lists_apart() -> None:
         )
 
 
+def test_a_certificate_of_an_earlier_version_still_belongs_to_its_policy() -> None:
+    """A policy field that did not exist then has its default."""
+    certificate = stored("good")
+    certificate["predicate"]["policy"].pop("max_span_tokens")
+    certificate["predicate"]["policy_sha256"] = statement.policy_digest(certificate["predicate"]["policy"])
+    for old in (certificate, stored("good")):
+        assert verify(GOOD_TEXT, old, policy=POLICY).ok
+        wider = POLICY.model_copy(update={"max_span_tokens": 9})
+        assert not verify(GOOD_TEXT, old, policy=wider).ok
+
+
 # -- certificates without a model ---------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-TEXT = "Patient: Tovin Maraq\nSeen by Dr Odalys Brennwald on 3 March 2031; call 202-555-0143. <b>&\n"
+TEXT = "Patient: Tovin Maraq\n<b>&amp; Seen by Dr Odalys Brennwald on 3 March 2031; call 202-555-0143. <b>&\n"
 POLICY = """version: 1
 groups:
   PERSON: {entities: [PERSON], method: redact}

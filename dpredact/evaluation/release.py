@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dpredact import decoding, mixing, prompts
+from dpredact import decoding, prompts
+from dpredact.batching import Desk
 from dpredact.evaluation.likelihood import document_policy, limit, promised
 from dpredact.evaluation.methods import MethodSpec
 from dpredact.evaluation.scene import ALL, Scene
@@ -68,7 +69,7 @@ def policy_lane(
     rows: dict[str | None, list[int]] = {None: frame.wrap(context.ids(model.encode))}
     rows |= {v: frame.wrap(context.ids(model.encode, source[v])) for v in views}
     return decoding.lane(
-        rows, mixing.Mixer(made, policy), decoding.support_of(made, policy, model.controls),
+        rows, Mixer(made, policy), decoding.support_of(made, policy, model.controls),
         width=len(rows[None]) + policy.view_reserve, limit=made_tokens(policy, model, scene),
     )  # fmt: skip
 

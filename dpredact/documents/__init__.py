@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from dpredact.documents import picture
-from dpredact.documents.again import undrawn
+from dpredact.documents.again import undrawn, undrawn_at
 from dpredact.documents.interface import Block, Document, Edit, Kind, Reading
 from dpredact.errors import DocumentError
 
-__all__ = ["LARGEST", "Block", "Document", "Edit", "Kind", "Reading", "open_path", "read", "undrawn"]
+__all__ = ["LARGEST", "Block", "Document", "Edit", "Kind", "Reading", "open_path", "read", "undrawn", "undrawn_at"]
 
 LARGEST = 64 * 2**20  # bytes; a tagger needs the whole text in memory
 LEAVE_OUT = "leave the file out, or convert it to a format that dpredact reads"

@@ -8,6 +8,7 @@ none of them.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from dpredact.documents.interface import Document
@@ -15,6 +16,26 @@ from dpredact.errors import DocumentError
 
 # White space and control characters may be written differently (line breaks as elements).
 FREE = re.compile("[\\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
+
+
+def undrawn_at(again: Document, text: str, drawn: Sequence[tuple[int, int]]) -> str:
+    """As `undrawn`, by place: `text` is what was meant, `drawn` its drawn stretches.
+
+    A search could take the "Mark" in a kept "Market" for a drawn "Mark", which would then be
+    compared with private values, and the comparison would decide about the release.
+    """
+    meant = [at for at, character in enumerate(text) if not FREE.match(character)]
+    where = [at for at, character in enumerate(again.text) if not FREE.match(character)]
+    if [text[at] for at in meant] != [again.text[at] for at in where]:
+        return undrawn(again, [text[start:end] for start, end in drawn])
+    parts, kept_to = [], 0
+    for start, end in drawn:
+        first, last = bisect_left(meant, start), bisect_left(meant, end)
+        if first < last:
+            parts.append(again.text[kept_to : where[first]])
+            kept_to = where[last - 1] + 1
+    # In a flowing text what lies between blocks is part of the text, so it is here already.
+    return "\n".join([*parts, again.text[kept_to:], "" if again.flowing else again.unblocked()])
 
 
 def undrawn(again: Document, drawn: Sequence[str]) -> str:

@@ -43,9 +43,8 @@ def search(
     text, drawn: the new text as it was meant, and the stretches of it that were drawn.
     """
     private, kept = _by_method(document, spans, policy)
-    passages = [text[start:end] for start, end in drawn]
     try:
-        rest = documents.undrawn(documents.read(data, document.output_name), passages)
+        rest = documents.undrawn_at(documents.read(data, document.output_name), text, drawn)
     except DocumentError as error:
         raise NotCovered(
             f"the written file cannot be read again: {error.message}",

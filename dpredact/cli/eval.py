@@ -138,3 +138,10 @@ def _row(name: str, counts: Counts) -> str:
         f"{name:24}{counts.mentions:9}{s['strict']:9.3f}{s['covered']:9.3f}"
         f"{s['touched']:9.3f}{s['characters']:9.3f}"
     )
+
+
+from dpredact.cli import eval_audit, eval_bench, eval_speed  # noqa: E402
+
+for _command in (eval_bench.attack, eval_audit.audit, eval_bench.utility, eval_speed.speed,
+                 eval_bench.curve, eval_bench.paper, eval_bench.nll):  # fmt: skip
+    app.command()(_command)

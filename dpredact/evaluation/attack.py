@@ -114,7 +114,7 @@ def play(
     frame = prompts.frame(model, prompts.REWRITE, scene.context.placeholder)
     encode = model.encode
     support = None
-    if spec.kind == "policy":
+    if spec.policy is not None:
         policy, made, _ = terms(model, scene, spec)
         support = decoding.support_of(made, policy, model.controls)
     reader = Reader(model, released.ids, spec, support)
@@ -130,7 +130,9 @@ def play(
         found = {"loss": judge([loss_score(p) for p in plain], game.truth)}
         for k in MIN_K:
             found[f"min-{k}%"] = judge([min_k_score(p, k) for p in plain], game.truth)
-        found["informed"] = judge(informed.pop(0), game.truth)
+        scores = informed.pop(0)
+        if scores is not None:
+            found["informed"] = judge(scores, game.truth)
         out.append(found)
     return out
 
@@ -145,8 +147,13 @@ def _informed(
     worlds: Sequence[Sequence[Scene]],
     others: str,
     frame: prompts.Frame,
-) -> list[list[float]]:
-    """Per game, per candidate: log-likelihood of the release under the method itself."""
+) -> list[list[float] | None]:
+    """Per game, per candidate: log-likelihood of the release under the method itself.
+
+    None for spans scope: what was drawn lies in several texts, and this attack reads one.
+    """
+    if spec.policy is not None and spec.policy.scope == "spans":
+        return [None] * len(games)
     if spec.kind in ("original", "masked"):
         return [[verbatim(released.text, c) for c in g.candidates] for g in games]
     if spec.kind == "public" or not released.ids:
@@ -162,7 +169,7 @@ def _informed(
         for world in ws
     ]
     scores = [float(x.sum()) for x in log_q(runs)]
-    out = []
+    out: list[list[float] | None] = []
     for game in games:
         out.append(scores[: len(game.candidates)])
         scores = scores[len(game.candidates) :]

@@ -127,7 +127,7 @@ class Bench:
             ]  # fmt: skip
         if plan.utility:
             out["utility"] = utility.measure(at, released.text)
-        if plan.teacher and spec.kind != "masked":
+        if plan.teacher and not (spec.policy and spec.policy.scope == "spans"):
             folder = self.folder / f"rows-{hashlib.sha256(kind.encode()).hexdigest()[:8]}"
             forced = teacher.Store(folder).get(model, at, number, baselines)
             s = likelihood.score(forced, spec)

@@ -73,19 +73,23 @@ def score(forced: Forced, spec: MethodSpec) -> Score:
 
 
 def _score(forced: Forced, spec: MethodSpec, mixed: torch.Tensor | None) -> Score:
-    if spec.kind == "masked":
-        raise ValueError("the masked text has no distribution")
     if mixed is not None:
         values = -mixed
     elif spec.kind in BASELINES:
-        values = -forced.baselines[spec.name]
+        values = -forced.baselines[spec.name][: _most(forced, spec)]
     else:
-        values = _unprotected(forced, spec)
+        values = _unprotected(forced, spec)[: _most(forced, spec)]
     tagged = torch.tensor([o is not None for o in forced.owner[: len(values)]], dtype=torch.bool)
     return Score(
         float(values[tagged].sum()), int(tagged.sum()),
         float(values[~tagged].sum()), int((~tagged).sum()),
     )  # fmt: skip
+
+
+def _most(forced: Forced, spec: MethodSpec) -> int:
+    """T of a method without a policy: the rule of the others, so that all score one stretch."""
+    tokens = spec.values.get("tokens")
+    return int(tokens) if tokens else min(math.ceil(1.2 * forced.public_length), 900)
 
 
 def document_policy(spec: MethodSpec, groups: Sequence[str]) -> Policy:
@@ -169,7 +173,7 @@ def supported(public: torch.Tensor, support: decoding.Support, truth: int) -> to
 
 
 def _unprotected(forced: Forced, spec: MethodSpec) -> torch.Tensor:
-    """public, paraphrase, original (a copier's certainty is not modelled: as paraphrase) …"""
+    """public (masked likewise), paraphrase (original likewise), mean-views. (tokens,)."""
     tau = float(spec.values.get("temperature", 1.0))
     top = spec.values.get("top_k", 50)
     support = decoding.Support(top, 0.0)
@@ -180,7 +184,7 @@ def _unprotected(forced: Forced, spec: MethodSpec) -> torch.Tensor:
         columns = supported(forced.logits[0, t], support, truth)
         at = int((columns == truth).nonzero()[0, 0])
         rows = torch.log_softmax(forced.logits[:, t][:, columns].double() / tau, -1)
-        if spec.kind == "public":
+        if spec.kind in ("public", "masked"):  # who reads the mask guesses from the public view
             log_q = rows[0]
         elif spec.kind == "mean-views":
             picked = rows[list(groups)] if len(groups) else rows[:1]

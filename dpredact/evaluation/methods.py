@@ -100,7 +100,7 @@ def parse(text: str, setting: Setting) -> MethodSpec:
                 next_step=_FORM, place=text,
             )  # fmt: skip
         shared = {"temperature": setting.temperature, "top_k": setting.top_k,
-                  "delta": setting.delta}  # fmt: skip
+                  "delta": setting.delta, "tokens": setting.tokens}  # fmt: skip
         return MethodSpec(text, name, None, {**shared, **values})
     if name not in [m.value for m in Method if m.private_view]:
         known = [*UNPROTECTED, *BASELINES, *(m.value for m in Method if m.private_view)]

@@ -48,6 +48,8 @@ def release(model: LanguageModel, scene: Scene, spec: MethodSpec, draw: Draw, to
         text = scene.context.text(None)
         ids = model.encode(text)
         return Released(tuple(ids), text, len(ids), True)
+    if spec.policy is not None and spec.policy.scope == "spans":
+        return _spans(model, scene, spec, draw)
     if spec.kind == "policy":
         lane = policy_lane(model, scene, spec, frame)
         list(Desk(model, draw).serve([(spec.name, [lane])]))
@@ -57,6 +59,22 @@ def release(model: LanguageModel, scene: Scene, spec: MethodSpec, draw: Draw, to
         row = scene.row(frame, model.encode, view)
         ids, finished = _one_row(model, row, spec, draw, most)
     return Released(tuple(ids), model.decode(ids).strip(), most, finished)
+
+
+def _spans(model: LanguageModel, scene: Scene, spec: MethodSpec, draw: Draw) -> Released:
+    """The author's text with new words in place of the spans."""
+    from dpredact import contexts, documents
+    from dpredact.documents.interface import replaced
+    from dpredact.writing import Writing
+
+    policy = document_policy(spec, scene.groups)
+    document = documents.read(scene.item.text.encode("utf-8"), "document.txt")
+    regions = contexts.regions(scene.item.spans, policy)
+    writing = Writing(document, policy, model, regions)
+    list(Desk(model, draw).serve([(spec.name, writing.lanes)]))
+    edits, finished = writing.finish()
+    text = replaced(document.text, edits)
+    return Released(tuple(model.encode(text)), text, writing.plan.tokens, finished == "stop")
 
 
 def policy_lane(

@@ -140,6 +140,22 @@ class HuggingFaceModel:
         )
         return out.logits[:, -length - 1 : -1, :]
 
+    @torch.inference_mode()
+    def generate_plain(self, rows: Sequence[Sequence[int]], width: int, steps: int) -> None:
+        """transformers' own `generate` of the same rows, sampling, for `eval speed` to compare.
+
+        Rows are padded on the left to `width`; exactly `steps` tokens are drawn of each.
+        """
+        ids = torch.zeros((len(rows), width), dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for index, row in enumerate(rows):
+            ids[index, width - len(row) :] = torch.tensor(list(row), dtype=torch.long)
+            mask[index, width - len(row) :] = 1
+        self._model.generate(
+            input_ids=ids.to(self._device), attention_mask=mask.to(self._device), do_sample=True,
+            temperature=0.8, top_k=50, min_new_tokens=steps, max_new_tokens=steps, pad_token_id=0,
+        )  # fmt: skip
+
 
 class HuggingFaceSession:
     """Rows padded on the left to one public width, decoded together with a KV cache."""

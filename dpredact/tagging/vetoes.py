@@ -30,6 +30,7 @@ _DETERMINED = re.compile(
     r"one|two|three|four|five|six|seven|eight|nine|ten|\d+|new|old|another|both)) $"
 )
 _STREET_WORD = re.compile(r"[^\W\d_]{3,}")
+_BOXED = re.compile(r"(?:box|unit|room|floor|lot|block|no|number|page|file|batch|bin|seat|row|table|p{1,2})\.? ?\d+[a-z]?")
 _NO_NAME = VERBS - {"will", "can"}
 _STARTS = re.compile(r"(?:^|[\n.!?:;\t\"“(])\s*$")
 _LOWER_NOUN = re.compile(r" [a-zß-öø-ÿ]{3,}")
@@ -47,8 +48,10 @@ def vetoed(text: str, span: Span, shielded: bool) -> str | None:
             return "inside a UUID, digest or decimal"
         if span.entity in _NUMBERS and sum(c.isdigit() for c in words) < 3:
             return "a number of fewer than three digits"
-    if span.entity == "ADDRESS" and words.isdigit():
+    if span.entity == "ADDRESS" and (words.isdigit() or _BOXED.fullmatch(words)):
         return "a number alone is no address"
+    if span.entity == "LOCATION" and words.islower() and len(words) <= 3:
+        return "a short word in lower case"
     if span.entity == "PERSON":
         return _person(text, span, words)
     if span.entity in ("ORG", "LOCATION") and not any(c.isalpha() for c in words):
@@ -115,6 +118,8 @@ def _organisation(text: str, span: Span, words: str) -> str | None:
         return "no capital"
     if re.search(r",\S", words):
         return "a row of cells"
+    if re.search(r"\d{5}", words) and lexicon.ordinary(words):
+        return "a number with a word"
     if words.lower().strip(".:") in _GENERIC:
         return "a common abbreviation"
     if _product(text, span, words):

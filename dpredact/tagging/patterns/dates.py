@@ -79,6 +79,10 @@ _DECADE = anchored(
     "in_his in_her in_their in_my",
 )
 
+_PERSON_IS = re.compile(
+    r"(?i)\b(?:he|she|i|they)(?: is| was| am| are| were|['’]s|['’]m)(?: now| only| just| about| already)? (?P<x>(?:1[01]\d|[1-9]\d?))(?=[.;!?)]?(?:$|[\n ](?!o'|am\b|pm\b|%|per|of|k[gm]\b|cm\b|feet|foot|inch|miles?|minutes|hours|days|weeks|months|times|points|pages))|,(?! ?\d))"
+)
+
 
 def find(reading: Reading) -> Iterator[Hit]:
     yield from hits(reading.near_heads(_WORDS, 40, 40), "DATE", 0.9, "date with a month's name")
@@ -96,6 +100,7 @@ def find(reading: Reading) -> Iterator[Hit]:
             yield hit
     for pattern, rule in _AGE:
         yield from hits(reading.near(DIGITS, pattern), "AGE", 0.85, rule)
+    yield from hits(reading.near(DIGITS, _PERSON_IS), "AGE", 0.6, "number that somebody is")
     yield from hits(reading.anchored(_AGE_WORDS), "AGE", 0.85, "years old, in words")
     yield from hits(reading.anchored(_DECADE), "AGE", 0.85, "decade of life")
 

@@ -96,7 +96,7 @@ def _states(reading: Reading) -> Iterator[Hit]:
 
 # Strong labels name one person's number and may stand right before it; weak ones (a file,
 # an order) need a mark that says "this is the number". A value holds at least three digits.
-_VALUE = r"[\"']?(?P<x>(?=(?:[^\d\n]{0,10}\d){3})[A-Za-z0-9](?:[A-Za-z0-9]|[-/._](?=[A-Za-z0-9])){3,40})(?![\w])"
+_VALUE = r"[\"']?(?P<x>(?!(?:no|nr|num|number|nummer|code|id)\b)(?=(?:[^\d\n]{0,10}\d){3})[A-Za-z0-9](?:[A-Za-z0-9]|[-/._](?=[A-Za-z0-9])){3,40})(?![\w])"
 _MARK = r"(?:(?:\b|(?<=[ (]))(?:no|nos|nr|num|number|nummer|n[úu]mero|num[ée]ro|code|id)\b\.?|#|№|N°|nº)"
 _SAYS = r"(?: (?:is|was|of|ist|lautet|est|es|er))?"
 _STRONG: tuple[tuple[str, str, str], ...] = (

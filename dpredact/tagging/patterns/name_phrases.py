@@ -11,7 +11,7 @@ from dpredact.tagging.patterns.interface import Hit, Reading
 from dpredact.tagging.patterns.tokens import MONTHS, kinds_of
 
 _UP = r"[A-ZÀ-ÖØ-ÞŁŚŞĞİČŠŽĆĐŐŰŘ]"
-_NAME = rf"{_UP}[^\W\d_]*(?:[.'’‑-]{_UP}?[^\W\d_]+)*\.?"
+_NAME = rf"(?:{_UP}\.|{_UP}[^\W\d_]*(?:[.'’‑-]{_UP}?[^\W\d_]+)*)"
 _PARTICLE = r"(?:de la|de los|van der|van den|von der|de|del|della|di|da|dos|du|van|von|der|ter|ten|zu|bin|ibn|al|el|la|le|y|af)"
 _FULL = rf"{_NAME}(?:[ ‑-](?:{_PARTICLE} )?{_NAME}){{0,4}}"
 _ANY_CASE = r"[^\W\d_](?:[^\W\d_]|['’.‑-](?=[^\W\d_]))+"

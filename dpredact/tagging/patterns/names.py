@@ -33,6 +33,8 @@ _EPONYMOUS = frozenset(
     "oesophagus esophagus fracture tumor tumour anaemia anemia thyroiditis chorea ataxia phenomenon reflex rule equation correction distance "
     "coefficient number constant principle paradox razor dilemma algorithm inequality knife operation contracture tendon manoeuvre maneuver".split()
 )
+# Verbs in a form that only somebody can be in front of: "Will gave", but not "Will set".
+_FINITE = frozenset("said says asked told wrote gave went came took brought met knew thought replied agreed spoke saw".split())
 _AMOUNT = re.compile(r" ?\d|\(\d")
 _MONTH_THINGS = frozenset(
     "weather figures results report meeting election elections issue edition total sales numbers data deadline rain "
@@ -225,7 +227,7 @@ def _ambiguous(
     after = tokens[at + 1].word if at + 1 < len(tokens) else ""
     if owner and not ("month" in token and after in _MONTH_THINGS) and not ("frequent" in token and token.first):
         return Hit(token.start, token.end, "PERSON", 0.65, "given name that owns something")
-    if token.first and acts and "frequent" not in token and after not in ("is", "was", "can", "will", "would", "has", "had"):
+    if token.first and acts and ("frequent" not in token or after in _FINITE) and after not in ("is", "was", "can", "will", "would", "has", "had"):
         return Hit(token.start, token.end, "PERSON", 0.6, "given name that does something")
     if "month" in token or token.first:
         return None

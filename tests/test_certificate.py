@@ -171,6 +171,15 @@ def test_no_field_can_be_replaced_by_junk_unseen_or_with_a_crash(junk: Any) -> N
         assert not verify(GOOD_TEXT, forged).ok, path
 
 
+def test_an_epsilon_stated_too_high_is_found_too() -> None:
+    """It would hold, but it is not what this run was certified for."""
+    raised = stored("good")
+    raised["predicate"]["groups"][0]["epsilon"] = "11.4286"
+    assert verify(GOOD_TEXT, raised).problems == (
+        "group PERSON: ε is stated as 11.4286, and the ledger gives 10.9286",
+    )
+
+
 def test_problems_quote_nothing_of_a_strangers_file() -> None:
     forged = stored("good")
     forged["predicate"]["groups"][0]["epsilon"] = "<script>Zyxomarker</script>"

@@ -35,6 +35,7 @@ TEXT = (
     f"On 4 May it rained, and {MARKER} stayed in Harrowdale for the night.\n\n"
     "The letter went to ida@quennell.example in the morning.\n"
 )
+SPELLED = ", ".join(map(str, MARKER.encode()))  # the marker as the toy's token ids
 TAGGER = WordTagger(
     {MARKER: "PERSON", "4 May": "DATE", "Harrowdale": "LOCATION", "ida@quennell.example": "EMAIL"}
 )
@@ -631,7 +632,7 @@ def assert_silent(error: BaseException) -> None:
     told = "".join(traceback.format_exception(error))
     for one in chain(error):
         told += f"{one} {one!r} {one.args!r} {vars(one)!r} {getattr(one, '__notes__', '')}"
-    assert "Zyxo" not in told
+    assert "Zyxo" not in told and SPELLED not in told
 
 
 def torn(*_: Any, **__: Any) -> Any:
@@ -746,10 +747,12 @@ def test_no_object_on_the_way_prints_the_marker() -> None:
     ]  # fmt: skip
     for thing in things:
         assert "Zyxo" not in repr(thing) + str(thing), type(thing)
+        assert SPELLED not in repr(thing) + str(thing), type(thing)
+    assert SPELLED in repr(writing.lanes[0].rows), "or this test sees nothing"
 
 
 def test_prepared_documents_and_requests_print_nothing_either() -> None:
-    report: dict[str, Any] = {}
+    report: dict[str, Any] = {"words": MARKER}
     prepared = pipeline.prepare(TEXT, policy(), writer(), tagger=TAGGER, report=report)
     assert "Zyxo" not in repr(prepared) + str(prepared)
     document = documents.read(TEXT.encode(), "a.txt")

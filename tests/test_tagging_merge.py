@@ -203,3 +203,12 @@ def test_settings_are_checked() -> None:
     for changes in ({"use": ("patterns", "oracle")}, {"use": ("patterns",), "regions": ("US", "XX")}):
         with pytest.raises(PolicyError):
             combined.build(TaggerSettings(**changes), None, False)
+
+
+def test_an_unknown_word_behind_a_name_is_its_surname() -> None:
+    """A finder that calls the surname a town does not cut the person in two."""
+    text = "Call Sable Winterbourne, Sable Paris"
+    spans = [Span(5, 10, "PERSON"), Span(11, 23, "LOCATION"), Span(25, 30, "PERSON"), Span(31, 36, "LOCATION")]
+    assert [(text[s.start : s.end], s.entity) for s in merge.join_names(text, spans)] == [
+        ("Sable Winterbourne", "PERSON"), ("Sable", "PERSON"), ("Paris", "LOCATION"),
+    ]  # fmt: skip

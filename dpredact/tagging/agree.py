@@ -15,6 +15,7 @@ from dpredact.tagging.interface import Span
 
 _VOTERS = frozenset({"PERSON", "LOCATION", "ORG"})
 _PERSON_SHARE = 0.4
+_UNKNOWN_SHARE = 0.25  # of two words that are no town and in no dictionary
 _SURE = 0.8  # a rule this sure (after a title, a label, "lives in") keeps its own word
 
 
@@ -33,7 +34,9 @@ def _winner(words: str, count: Counter[str]) -> str:
     given = first in lexicon.first_names() and not lexicon.is_common(first)
     if count["PERSON"] and given and words not in lexicon.places():
         return "PERSON"
-    if count["PERSON"] >= _PERSON_SHARE * count.total():
+    parts = words.split()
+    unknown = len(parts) == 2 and not any(p in lexicon.places() or lexicon.is_common(p) for p in parts)
+    if count["PERSON"] >= (_UNKNOWN_SHARE if unknown else _PERSON_SHARE) * count.total():
         return "PERSON"
     return count.most_common(1)[0][0]
 

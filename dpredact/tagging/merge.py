@@ -246,10 +246,28 @@ def _joined(a: Span, b: Span) -> tuple[str, ...]:
     return tuple(sorted({*a.sources, *b.sources}))
 
 
+def _surname_of(text: str, before: Span, span: Span) -> bool:
+    """Is `span`, taken for a place or a firm, one unknown word right behind a person's name?"""
+    words = text[span.start : span.end]
+    return (
+        before.entity == "PERSON"
+        and span.entity in ("LOCATION", "ORG")
+        and text[before.end : span.start] == " "
+        and words.isalpha()
+        and words[0].isupper()
+        and not rule_based(span)
+        and lexicon.plain(words) not in lexicon.places()
+        and not lexicon.ordinary(words)
+    )
+
+
 def join_names(text: str, spans: list[Span]) -> list[Span]:
     """Parts of one name that stand next to each other become one span. Sorted, disjoint."""
     out: list[Span] = []
     for span in spans:
+        if out and _surname_of(text, out[-1], span):
+            out[-1] = replace(union(out[-1], span), entity="PERSON")
+            continue
         if out and out[-1].entity == span.entity == "PERSON":
             if _NAME_GAP.fullmatch(text, out[-1].end, span.start) or (
                 text[out[-1].end : span.start] in (".", ". ") and _INITIAL.search(text[out[-1].start : out[-1].end])

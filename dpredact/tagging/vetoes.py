@@ -50,8 +50,8 @@ def vetoed(text: str, span: Span, shielded: bool) -> str | None:
             return "a number of fewer than three digits"
     if span.entity == "ADDRESS" and (words.isdigit() or _BOXED.fullmatch(words)):
         return "a number alone is no address"
-    if span.entity == "LOCATION" and words.islower() and len(words) <= 3:
-        return "a short word in lower case"
+    if span.entity == "LOCATION" and words.islower() and (len(words) <= 3 or lexicon.ordinary(words)):
+        return "ordinary words in lower case"
     if span.entity == "PERSON":
         return _person(text, span, words)
     if span.entity in ("ORG", "LOCATION") and not any(c.isalpha() for c in words):
@@ -118,7 +118,7 @@ def _organisation(text: str, span: Span, words: str) -> str | None:
         return "no capital"
     if re.search(r",\S", words):
         return "a row of cells"
-    if re.search(r"\d{5}", words) and lexicon.ordinary(words):
+    if sum(c.isdigit() for c in words) > 4 and lexicon.ordinary(words):
         return "a number with a word"
     if words.lower().strip(".:") in _GENERIC:
         return "a common abbreviation"

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from dpredact.decoding import Lane
+from dpredact.decoding import Lane, advance_together
 from dpredact.lm.interface import LanguageModel, Session
 from dpredact.privacy.sampling import Draw
 
@@ -108,10 +108,10 @@ class Desk(Generic[Job]):
         """One token for every lane; returns the lanes that ended."""
         assert self._session is not None
         logits = self._session.logits()  # (rows, V)
+        every = advance_together(self._going, logits, self._model.eos, self._draw)
         at, appended, staying, left, ended = 0, [], [], [], []
-        for lane in self._going:
+        for lane, drawn in zip(self._going, every, strict=True):
             count = len(lane.rows)
-            drawn = lane.advance(logits[at : at + count], self._model.eos, self._draw)
             if lane.open:
                 appended += [drawn] * count
                 staying += range(at, at + count)

@@ -13,15 +13,10 @@ from typing import Any
 
 import torch
 
+from dpredact.mixing import BaselineMixer, Mixer, mix_together
 from dpredact.policy import Method, Policy
-from dpredact.privacy import combine
-from dpredact.privacy.divergence import renyi
-from dpredact.privacy.mechanisms import Clip, Influence, Pointwise
-from dpredact.privacy.mechanisms.baselines import ClippedLogits, UniformMix
-from dpredact.privacy.mechanisms.fusion import fusion_weight, mixture
 from dpredact.privacy.sampling import Draw
-from dpredact.privacy.spending import Exhausted, account
-from dpredact.promise import GroupPromise, Promise
+from dpredact.promise import Promise
 
 
 @dataclass(frozen=True)
@@ -42,159 +37,23 @@ class Support:
 
         barred: further tokens that cannot come now, from policy and drawn tokens only.
         """
-        public = public.float() if public.dtype != torch.float64 else public
-        allowed = torch.isfinite(public)
-        if self.never or barred:
-            out = torch.tensor(sorted(self.never | barred), device=public.device)
-            allowed[out] = False
-        if self.top_k is not None and self.top_k < public.shape[0]:
-            ranked = torch.where(allowed, public, torch.full_like(public, -torch.inf))
-            threshold = torch.topk(ranked, self.top_k).values[-1] - self.slack
-            allowed &= public >= threshold
-        return allowed.nonzero()[:, 0]
+        return self.many(public[None], [barred])[0]
 
-
-class Mixer:
-    """One document's groups: accounts, mechanisms and weights. Private inside.
-
-    The order-cap groups are searched together; each range group is one mechanism value.
-    """
-
-    def __init__(self, promise: Promise, policy: Policy) -> None:
-        self._temperature = policy.decoding.temperature
-        self._combine = policy.combine
-        self._groups: dict[str, GroupPromise] = {g.name: g for g in promise.private()}
-        self._settings = {n: policy.groups[g.members[0]] for n, g in self._groups.items()}
-        self._accounts = {
-            n: account(g.event, g.weight, self._settings[n].pace, self._settings[n].max_cap)
-            for n, g in self._groups.items()
-            if g.event is not None
-        }
-        self._spans = policy.scope == "spans"
-        self.record: dict[str, list[float]] | None = None  # realised losses, for the owner only
-
-    def watch(self) -> None:
-        """Keep realised losses for the owner's private report."""
-        self.record = {name: [] for name in self._groups}
-
-    def release(self, views: Sequence[str], tokens: int) -> None:
-        for view in views:
-            self._accounts[view].release(tokens)
-
-    def remaining(self) -> dict[str, float]:
-        """What adaptive groups have left, nats. For the owner's private report only."""
-        purses = {n: getattr(a, "_purse", None) for n, a in self._accounts.items()}
-        return {n: max(0.0, p._left) for n, p in purses.items() if p is not None}
-
-    def step(self, logits: torch.Tensor, views: Sequence[str]) -> torch.Tensor:
-        """Mix one token's rows and charge every view. (1 + len(views), K) -> log p (K,).
-
-        Pay before you look: when this returns, the draw has been paid for.
-        """
-        scaled = logits / self._temperature
-        log_rows = torch.log_softmax(scaled, -1)
-        log_public = log_rows[0]
-        fusion = [i for i, v in enumerate(views) if self._groups[v].method == Method.DP_FUSION]
-        log_qs: list[torch.Tensor] = [log_public] * len(views)
-        if fusion:
-            self._fuse([views[i] for i in fusion], fusion, log_public, log_rows, log_qs)
-        for i, view in enumerate(views):
-            if i not in fusion:
-                log_qs[i] = self._bounded(view, logits[0], logits[1 + i], log_public, log_rows[1 + i])
-        if not views:
-            return log_public
-        if self._combine == "product" and not self._spans:
-            return combine.product(log_public, torch.stack(log_qs))
-        weights = [self._groups[v].weight for v in views]
-        rest = 1.0 - sum(weights)  # groups without a span here: their row is row 0
-        if rest > 1e-12:
-            weights, log_qs = [*weights, rest], [*log_qs, log_public]
-        return combine.mean(torch.stack(log_qs), torch.tensor(weights, dtype=torch.float64))
-
-    def _fuse(
-        self,
-        names: Sequence[str],
-        places: Sequence[int],
-        log_public: torch.Tensor,
-        log_rows: torch.Tensor,
-        log_qs: list[torch.Tensor],
-    ) -> None:
-        """All order-cap groups in one search; realised losses are charged before anything is drawn."""
-        caps = [self._accounts[n].caps() for n in names]
-        forward, reverse = (
-            (torch.tensor([c[side][0] for c in caps], dtype=torch.float64),
-             torch.tensor([c[side][1] for c in caps], dtype=torch.float64))
-            for side in (0, 1)
-        )  # fmt: skip
-        private = log_rows[[1 + i for i in places]]  # (groups, K)
-        public = log_public.expand_as(private)
-        lam = fusion_weight(public, private, forward, reverse)
-        q = mixture(public, private, lam)
-        up, down = renyi(q, public, forward[0]), renyi(public, q, reverse[0])
-        for row, (name, place) in enumerate(zip(names, places, strict=True)):
-            self._accounts[name].charge(float(up[row]), float(down[row]))
-            log_qs[place] = q[row]
-            if self.record is not None:
-                self.record[name].append(max(float(up[row]), float(down[row])))
-
-    def _bounded(
-        self,
-        view: str,
-        public: torch.Tensor,
-        private: torch.Tensor,
-        log_public: torch.Tensor,
-        log_private: torch.Tensor,
-    ) -> torch.Tensor:
-        """One range group."""
-        purse, settings, tau = self._accounts[view], self._settings[view], self._temperature
-        width = purse.range()
-        method = self._groups[view].method
-        if method == Method.INVISIBLE_INK:
-            clip = Clip(width * tau / 2 * (1 - 1e-12), tau, settings.shift)
-            log_q = clip.mix(public, private)
-        elif method == Method.CID:
-            log_q = Influence(width, settings.max_weight, tau).mix(public, private)
-        else:
-            log_q = Pointwise(width).mix(log_public, log_private)
-        ratio = log_q - log_public
-        realised = float(ratio.max() - ratio.min())
-        purse.charge_range(realised)
-        if self.record is not None:
-            self.record[view].append(realised)
-        return log_q
-
-
-class BaselineMixer:
-    """A baseline's one row, the text in clear, under its own mechanism. Comparisons only."""
-
-    def __init__(self, promise: Promise, policy: Policy) -> None:
-        rule = policy.baseline
-        assert rule is not None
-        if rule.mix_weight is not None:
-            self._mechanism: UniformMix | ClippedLogits = UniformMix(rule.mix_weight)
-        else:
-            self._mechanism = ClippedLogits(float(rule.window or 0), policy.decoding.temperature)
-        (group,) = promise.private()
-        self._left = group.event.count if group.event is not None else 0
-        self._temperature = policy.decoding.temperature
-        self.record: dict[str, list[float]] | None = None
-
-    def watch(self) -> None:
-        self.record = {}
-
-    def remaining(self) -> dict[str, float]:
-        return {}
-
-    def release(self, views: Sequence[str], tokens: int) -> None:
-        self._left -= tokens
-
-    def step(self, logits: torch.Tensor, views: Sequence[str]) -> torch.Tensor:
-        """(1, V) -> log p (V,). Every token is possible: a support would have to be private."""
-        if self._left <= 0:
-            raise Exhausted("a token would be drawn that was never charged")
-        self._left -= 1
-        scale = self._temperature if isinstance(self._mechanism, UniformMix) else 1.0
-        return self._mechanism.mix(logits[0] / scale)
+    def many(
+        self, public: torch.Tensor, barred: Sequence[frozenset[int]]
+    ) -> list[torch.Tensor]:
+        """Supports of many public rows. (lanes, V) -> (K,) each."""
+        ranked = public.clone() if public.dtype == torch.float64 else public.float()
+        ranked[~torch.isfinite(ranked)] = -torch.inf
+        for row, out in enumerate(barred):
+            if out or self.never:
+                gone = torch.tensor(sorted(out | self.never), device=public.device)
+                ranked[row, gone] = -torch.inf
+        allowed = torch.isfinite(ranked)
+        if self.top_k is not None and self.top_k < public.shape[-1]:
+            threshold = torch.topk(ranked, self.top_k, dim=-1).values[:, -1:] - self.slack
+            allowed &= ranked >= threshold
+        return [row.nonzero()[:, 0] for row in allowed]
 
 
 @dataclass
@@ -227,20 +86,56 @@ class Lane:
 
     def advance(self, logits: torch.Tensor, eos: frozenset[int], draw: Draw) -> int:
         """Draw this lane's next token. logits: (rows of this lane, V)."""
-        eos = eos | self.ends
-        barred = eos if len(self.ids) < self.least else frozenset()
-        if self.no_repeat is not None:
-            barred = barred | repeats(self.ids, self.no_repeat)
-        tokens = self.support(logits[0], barred)  # (K,)
-        rows = logits[:, tokens].to("cpu", torch.float64)  # (rows, K)
-        log_p = self.mixer.step(rows, self.views)  # charged here
-        drawn = int(tokens[draw(log_p)])
-        if drawn in eos:
+        return advance_together([self], logits, eos, draw)[0]
+
+    def barred(self, eos: frozenset[int]) -> frozenset[int]:
+        """Tokens that cannot come now: a rule on drawn tokens, policy and skeleton."""
+        early = (eos | self.ends) if len(self.ids) < self.least else frozenset()
+        if self.no_repeat is None:
+            return early
+        return early | repeats(self.ids, self.no_repeat)
+
+    def take(self, drawn: int, eos: frozenset[int]) -> None:
+        """The drawn token: one more, or the end."""
+        if drawn in eos or drawn in self.ends:
             self.finished = True
             self.mixer.release(self.views, self.limit - len(self.ids) - 1)
         else:
             self.ids.append(drawn)
-        return drawn
+
+
+def advance_together(
+    lanes: Sequence[Lane], logits: torch.Tensor, eos: frozenset[int], draw: Draw
+) -> list[int]:
+    """One token for every lane: support, mix, charge, draw. logits: (rows of all lanes, V)."""
+    starts, at = [], 0
+    for lane in lanes:
+        starts.append(at)
+        at += len(lane.rows)
+    supports = together(lanes, logits[starts], eos)
+    items = []
+    for lane, start, tokens in zip(lanes, starts, supports, strict=True):
+        rows = logits[start : start + len(lane.rows), tokens]  # (rows, K)
+        items.append((lane.mixer, rows.cpu().double(), lane.views))
+    out = []
+    for lane, tokens, log_p in zip(lanes, supports, mix_together(items), strict=True):  # charged
+        drawn = int(tokens[draw(log_p)])
+        lane.take(drawn, eos)
+        out.append(drawn)
+    return out
+
+
+def together(
+    lanes: Sequence[Lane], public: torch.Tensor, eos: frozenset[int]
+) -> list[torch.Tensor]:
+    """Supports of many lanes, in one ranking where they share the rule. public: (lanes, V)."""
+    out: list[torch.Tensor] = [torch.empty(0)] * len(lanes)
+    for rule in dict.fromkeys(lane.support for lane in lanes):
+        mine = [i for i, lane in enumerate(lanes) if lane.support == rule]
+        barred = [lanes[i].barred(eos) for i in mine]
+        for i, tokens in zip(mine, rule.many(public[mine], barred), strict=True):
+            out[i] = tokens
+    return out
 
 
 def repeats(ids: Sequence[int], length: int) -> frozenset[int]:

@@ -6,10 +6,11 @@ texts back. Both scopes share everything but what a unit is and how a drawn text
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpredact import contexts, decoding, planning, prompts
+from dpredact import contexts, decoding, mixing, planning, prompts
 from dpredact.certificate import statement
 from dpredact.documents.interface import Document, Edit
 from dpredact.errors import ModelError, PolicyError
@@ -49,7 +50,7 @@ class Writing:
         self.plan = planning.plan(
             document, policy, regions, model.encode, model.vocab_size, model.window
         )
-        kind = decoding.Mixer if policy.baseline is None else decoding.BaselineMixer
+        kind = mixing.Mixer if policy.baseline is None else mixing.BaselineMixer
         self.mixer = kind(self.plan.promise, policy)
         if watch:
             self.mixer.watch()
@@ -89,7 +90,7 @@ class Writing:
         edits = [label_edit(r) for r in self.plan.kept]
         finished = "stop"
         for unit, lane in zip(self.plan.units, self.lanes, strict=True):
-            text = self.model.decode(lane.ids)
+            text = readable(self.model.decode(lane.ids))
             if unit.slot is None:
                 text = self._tidy(text)
                 finished = finished if lane.finished else "length"
@@ -125,6 +126,11 @@ class Writing:
         for unit in self.plan.units:
             totals[unit.views] = totals.get(unit.views, 0) + unit.limit
         return [statement.Chunk(tokens, views) for views, tokens in totals.items()]
+
+
+def readable(text: str) -> str:
+    """Drawn text without control characters, which some files cannot hold."""
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs", "Cn"))
 
 
 def label_edit(region: contexts.Region) -> Edit:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from dpredact import decoding
+from dpredact import decoding, mixing
 from dpredact.policy import Policy
 from dpredact.privacy.sampling import integer_weights
 from dpredact.promise import Promise, promise, view_names
@@ -78,7 +78,7 @@ def law(
     *,
     replaced: Mapping[str, str] | None = None,
     quantise=shipped,
-    mixer_class=decoding.Mixer,
+    mixer_class=mixing.Mixer,
     units: Sequence[Sequence[str]] | None = None,
 ) -> dict[tuple[int, ...], float]:
     """log probability of every transcript. `nulled`: groups whose words are removed.

@@ -10,7 +10,8 @@ import torch
 
 from dpredact import lm, pipeline
 from dpredact.certificate import verify
-from dpredact.decoding import BaselineMixer, Lane, Support
+from dpredact.decoding import Lane, Support
+from dpredact.mixing import BaselineMixer
 from dpredact.policy import Policy
 from dpredact.privacy.accounting import Draw
 from dpredact.promise import WHOLE, promise

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from dpredact import decoding
+from dpredact import decoding, mixing
 from dpredact.policy import Policy
 from dpredact.privacy import accounting, combine, spending
 from dpredact.privacy.mechanisms import Clip
@@ -147,7 +147,7 @@ def violations(
     """Where the exact loss passes what is certified. Empty is what must be."""
     out = []
     for kind in kinds:
-        views = tuple(decoding.Mixer(_some(rules), rules)._groups)
+        views = tuple(mixing.Mixer(_some(rules), rules)._groups)
         toy = adversarial(kind, views, TOKENS, steps)
         toy.with_eos = with_eos
         if units := how.get("units"):
@@ -303,10 +303,10 @@ def test_a_doubled_cap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_floor_under_probabilities_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = decoding.fusion_weight
+    real = mixing.fusion_weight
     floor = math.log(1e-10)
     monkeypatch.setattr(
-        decoding,
+        mixing,
         "fusion_weight",
         lambda p, q, f, r: real(
             torch.log_softmax(p.clamp(min=floor), -1), torch.log_softmax(q.clamp(min=floor), -1), f, r
@@ -317,25 +317,27 @@ def test_a_floor_under_probabilities_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("dropped", [0, 1])
 def test_a_dropped_direction_is_found(monkeypatch: pytest.MonkeyPatch, dropped: int) -> None:
-    real = decoding.fusion_weight
+    real = mixing.fusion_weight
 
     def one_way(p: Any, q: Any, forward: Any, reverse: Any) -> Any:
         pairs = [forward, reverse]
         pairs[dropped] = (pairs[dropped][0], torch.full_like(pairs[dropped][1], 1e9))
         return real(p, q, *pairs)
 
-    monkeypatch.setattr(decoding, "fusion_weight", one_way)
+    monkeypatch.setattr(
+        mixing,
+        "fusion_weight", one_way)
     assert violations(POLICIES["fusion, single"])
 
 
-class FirstTokenFree(decoding.Mixer):
+class FirstTokenFree(mixing.Mixer):
     """Shows the private row at the first token, and charges from the second on."""
 
-    def step(self, logits: torch.Tensor, views: Any) -> torch.Tensor:
+    def end(self, half: Any, *found: Any) -> torch.Tensor:
         if not getattr(self, "begun", False):
             self.begun = True
-            return torch.log_softmax(logits[-1], -1)
-        return super().step(logits, views)
+            return half.log_rows[-1]
+        return super().end(half, *found)
 
 
 def test_a_first_token_that_is_not_charged_is_found() -> None:
@@ -351,14 +353,14 @@ def test_plain_rounding_in_the_draw_is_found() -> None:
     assert violations(tight, ("plain",), quantise=rounded)
 
 
-class MovedRow(decoding.Mixer):
+class MovedRow(mixing.Mixer):
     """A row that depends on another group's text, as with padding to the longest row."""
 
-    def step(self, logits: torch.Tensor, views: Any) -> torch.Tensor:
+    def begin(self, logits: torch.Tensor, views: Any) -> mixing.Half:
         logits = logits.clone()
         for i in range(1, logits.shape[0]):
             logits[i] += 3 * (logits[1 + i % (logits.shape[0] - 1)] - logits[0]).clamp(-2, 2)
-        return super().step(logits, views)
+        return super().begin(logits, views)
 
 
 def test_a_row_moved_by_another_groups_text_is_found() -> None:
@@ -400,16 +402,16 @@ def test_a_filter_in_caps_instead_of_step_losses_is_found(monkeypatch: pytest.Mo
     assert violations(POLICIES["adaptive"], ("rare", "point", "plain"), quantise=unsmoothed)
 
 
-class AnothersLoss(decoding.Mixer):
+class AnothersLoss(mixing.Mixer):
     """A cap that grows when another group's row is calm: looks at another group's loss."""
 
-    def step(self, logits: torch.Tensor, views: Any) -> torch.Tensor:
+    def begin(self, logits: torch.Tensor, views: Any) -> mixing.Half:
         logits = logits.clone()
         for i in range(1, logits.shape[0]):
             other = logits[1 + i % (logits.shape[0] - 1)]
             if bool((torch.isfinite(other) & ((other - logits[0]).abs() > 1)).any()):
                 logits[i] = logits[0]
-        return super().step(logits, views)
+        return super().begin(logits, views)
 
 
 def test_a_cap_that_looks_at_another_groups_loss_is_found() -> None:
@@ -440,10 +442,11 @@ def test_top_k_from_private_logits_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert violations(POLICIES["fusion, top-k"], ("plain", "point"), all_groups=False)
 
 
-class JointShift(decoding.Mixer):
+class JointShift(mixing.Mixer):
     """One shift for two groups under product: width 4C for a promised 2C."""
 
-    def step(self, logits: torch.Tensor, views: Any) -> torch.Tensor:
+    def end(self, half: Any, *found: Any) -> torch.Tensor:
+        logits, views = half.logits, half.views
         tau, rows = self._temperature, logits[1:] - logits[0]
         rows = torch.where(torch.isfinite(rows), rows, 0.0)
         shift = rows.sum(0).median()
@@ -473,27 +476,27 @@ def test_the_papers_four_beta_is_not_a_guarantee() -> None:
     shuns = torch.log(torch.tensor([1.0, 1e-300], dtype=torch.float64))
     caps = (2.0, 0.1)
     q_loves, q_shuns = (
-        decoding.mixture(log_public, row, decoding.fusion_weight(log_public, row, caps, caps))
+        mixing.mixture(log_public, row, mixing.fusion_weight(log_public, row, caps, caps))
         for row in (loves, shuns)
     )
     halves = torch.tensor([0.5, 0.5], dtype=torch.float64)
     one = combine.mean(torch.stack([q_loves, q_shuns]), halves)
     other = combine.mean(torch.stack([q_shuns, q_shuns]), halves)
-    exact = float(decoding.renyi(one, other, 2.0))
+    exact = float(mixing.renyi(one, other, 2.0))
     claimed = math.log((1 + math.exp(4 * 0.05)) / 2)
     assert claimed == pytest.approx(0.105, abs=1e-3)
     assert exact > 70 * claimed
     # what is certified instead: caps at orders 3 and 4, and then it holds
     hop = accounting.TwoHopCap(2.0, 3 * 0.05, 4 * 0.05, 0.5, 1)
     q_loves, q_shuns = (
-        decoding.mixture(
-            log_public, row, decoding.fusion_weight(log_public, row, (3.0, 0.15), (4.0, 0.2))
+        mixing.mixture(
+            log_public, row, mixing.fusion_weight(log_public, row, (3.0, 0.15), (4.0, 0.2))
         )
         for row in (loves, shuns)
     )
     one = combine.mean(torch.stack([q_loves, q_shuns]), halves)
     other = combine.mean(torch.stack([q_shuns, q_shuns]), halves)
-    worst = max(float(decoding.renyi(one, other, 2.0)), float(decoding.renyi(other, one, 2.0)))
+    worst = max(float(mixing.renyi(one, other, 2.0)), float(mixing.renyi(other, one, 2.0)))
     assert worst <= hop.step(2.0)
 
 

@@ -344,7 +344,7 @@ def test_printed_numbers_are_never_below_the_exact_ones() -> None:
 
 def test_the_mixers_accounts_get_the_events_that_are_promised() -> None:
     """What is charged at the draw is the promise itself, not a second computation."""
-    from dpredact.decoding import Mixer
+    from dpredact.mixing import Mixer
     from dpredact.privacy import spending
 
     rules = policy(MIXED)

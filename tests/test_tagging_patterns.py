@@ -71,6 +71,7 @@ FOUND = {
         "Case No. {1:23-cv-04567-ABC}",
         "Case {C-131/12}",
         "nos. {1234/05} and {22/06}",
+        "as in {NJA 2005 p. 884} before",
         "see [{2019] EWCA Civ 1234} there",
     ],
     "PLATE": ["number plate {AB12 CDE}", "van with plate {7KLM 221}", "drove {BD51 SMR} home"],

@@ -168,6 +168,7 @@ _NUMBERED = re.compile(r"(?i)\b(?:nos?|nr|application|case|n°|núm|n[úu]m|sag)
 _COURT = re.compile(
     r"(?<![\w/-])(?:\d{1,2}:\d{2}-(?:cv|cr|mj|mc|bk|ap)-\d{3,6}(?:-[A-Z]{2,4})*"  # US federal
     r"|[CTF][-‑]\d{1,4}/\d{2}(?: P)?|\[\d{4}\] (?:EWCA|EWHC|UKSC|UKHL|UKPC|UKUT|UKFTT|CSOH|NICA|IEHC) (?:[A-Z][a-z]+ )?\d{1,5}"
+    r"|[A-Z]{2,6} (?:19|20)\d\d (?:p|s|nr|no|ref)\. ?\d{1,5}"  # law reports: NJA 2005 p. 884
     r"|ECLI:[A-Z]{2}:[A-Z]{1,7}:\d{4}:[\w.]{3,25}"
     r"|\d{1,3} [A-Z][a-z]?[A-Za-z]{0,3} \d{1,6}/\d{2})(?![\w/-])"
 )

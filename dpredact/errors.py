@@ -16,6 +16,7 @@ class DpredactError(Exception):
     """
 
     exit_code = 5
+    fatal = False  # True: a job of many documents stops here, rather than at one document
 
     def __init__(self, message: str, *, next_step: str = "", place: str = "") -> None:
         self.message = message

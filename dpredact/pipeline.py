@@ -221,6 +221,8 @@ def rewrite_many(
                 promised = prepared.writing.plan.promise if prepared.writing else None
                 request.begin(policy, promised)
             except Exception as problem:
+                if getattr(problem, "fatal", False):
+                    raise
                 ended.append((request, problem))
                 continue
             going[number] = (request, prepared)
@@ -241,6 +243,8 @@ def rewrite_many(
                     ended.append((request, problem))
                 yield from _drained(ended)
         except Exception as problem:
+            if getattr(problem, "fatal", False):
+                raise
             for request, prepared in going.values():
                 ended.append((request, _clean(type(problem), prepared.document.name)))
             going.clear()

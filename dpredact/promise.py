@@ -86,9 +86,10 @@ def promise(
         return _baseline(policy, tokens[WHOLE], draw, total)
     groups: list[GroupPromise] = []
     views = view_names(policy)
+    weights = _weights(policy, tokens)
     for name, members in views.items():
         first = policy.groups[members[0]]
-        weight = policy.weight_of(members[0])
+        weight = weights[name]
         entities = tuple(e for m in members for e in policy.groups[m].entities)
         event, why = _event(policy, name, first, weight, tokens[name], draw)
         epsilon = accounting.epsilon(event, policy.delta, draw)
@@ -110,6 +111,23 @@ def promise(
         total=total,
     )
     return Promise(tuple(groups), policy.delta, draw, whole, total)
+
+
+def _weights(policy: Policy, tokens: Mapping[str, int]) -> dict[str, float]:
+    """Every view's share in the mean.
+
+    Which groups have a span is part of the skeleton, so where every budget is an `epsilon`
+    and no weight is given, the groups that have one share the mean among themselves: the
+    same ε then buys more text. Under a `beta` (or clip, or range) the weight stays 1/m, as
+    the per-token number alone would otherwise promise less.
+    """
+    own = {n: policy.weight_of(m[0]) for n, m in view_names(policy).items()}
+    private = policy.private_groups.values()
+    present = [n for n in own if tokens[n] > 0]
+    shared = policy.mode == "groups" and policy.scope == "document" and policy.combine == "mean"
+    if shared and present and all(g.epsilon is not None and g.weight is None for g in private):
+        own |= dict.fromkeys(present, 1.0 / len(present))
+    return own
 
 
 def _baseline(policy: Policy, count: int, draw: Draw, total: int | None) -> Promise:

@@ -51,13 +51,13 @@ def test_every_sample_has_a_policy() -> None:
 
 
 def test_paper_has_the_published_settings() -> None:
-    """α = 2, β = 0.01, δ = 1e-3, T = 900, `_` placeholders, eight groups."""
+    """α = 2, αβ = 0.01, δ = 1e-3, T = 900, `_` placeholders, eight groups."""
     policy = loads(presets.text("paper"))
     assert list(policy.groups) == [
         "PERSON", "CODE", "LOC", "ORG", "DEM", "DATETIME", "QUANTITY", "MISC",
     ]  # fmt: skip
     assert {(g.method, g.order, g.beta) for g in policy.groups.values()} == {
-        (Method.DP_FUSION, 2, 0.01)
+        (Method.DP_FUSION, 2, 0.005)
     }
     assert (policy.delta, policy.max_new_tokens, policy.placeholder) == (1e-3, 900, "token")
 

@@ -67,15 +67,15 @@ def together_epsilon(parts: list[tuple[float, float, float]], tokens: int, delta
 
 
 def test_paper_costs_what_its_settings_add_up_to() -> None:
-    """Eight groups, α = 2, cap 0.02, w = 1/8, T = 900, δ = 1e-3."""
+    """Eight groups, α = 2, cap 0.01, w = 1/8, T = 900, δ = 1e-3."""
     promised = at_most(loads(presets.text("paper")), 900)
     assert len(promised.private()) == 8
-    one = fixed_epsilon(2, 0.02, 1 / 8, 900, 1e-3)
-    assert one == pytest.approx(7.79, abs=0.01)
+    one = fixed_epsilon(2, 0.01, 1 / 8, 900, 1e-3)
+    assert one == pytest.approx(6.65, abs=0.01)
     for group in promised.private():
-        assert group.event == accounting.OrderCap(2.0, 0.02, 1 / 8, 900)
+        assert group.event == accounting.OrderCap(2.0, 0.01, 1 / 8, 900)
         assert group.epsilon == pytest.approx(one, abs=1e-4)
-    assert promised.epsilon_all == pytest.approx(900 * 0.02 + conversion(2, 1e-3), abs=1e-4)
+    assert promised.epsilon_all == pytest.approx(900 * 0.01 + conversion(2, 1e-3), abs=1e-4)
 
 
 def test_demo_spends_eight_a_group_and_says_what_all_of_them_cost() -> None:

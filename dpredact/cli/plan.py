@@ -169,6 +169,7 @@ def _show(facts: dict[str, Any]) -> None:
         f"{what}: T = {facts['max_new_tokens']} tokens, {facts['rows']} rows, "
         f"delta = {facts['delta']:g}, neighbours: {facts['neighbours']}",
         highlight=False,
+        soft_wrap=True,
     )
     table = Table(box=None, pad_edge=False)
     for head in ("group", "method", "T", "weight", "order", "per token", "epsilon"):
@@ -182,7 +183,7 @@ def _show(facts: dict[str, Any]) -> None:
     console.print(table)
     for why in dict.fromkeys(g["why"] for g in facts["groups"] if g["tokens"]):
         names = ", ".join(g["name"] for g in facts["groups"] if g["why"] == why)
-        console.print(f"{names}: {why}", highlight=False)
+        console.print(f"{names}: {why}", highlight=False, soft_wrap=True)
     console.print(f"all groups together: epsilon {facts['epsilon_all']}", highlight=False)
     if book := facts.get("ledger"):
         console.print(

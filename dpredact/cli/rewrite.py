@@ -59,6 +59,8 @@ def command(
     ledger_limit: Annotated[float | None, typer.Option(metavar="EPSILON", min=0, help="Refuse (exit 4) what would take a document past it.", show_default=False)] = None,
     allow_cut: Annotated[bool, typer.Option("--allow-cut", help="Accept texts that were cut at max_new_tokens.")] = False,
     allow_download: Annotated[bool, typer.Option("--allow-download", help="Fetch missing models.")] = False,
+    device: Annotated[str, typer.Option(metavar="NAME", help="Where the model runs: auto, cpu, cuda, cuda:1.")] = "auto",
+    device_map: Annotated[str | None, typer.Option(metavar="NAME", help="Spread a large model over devices, as accelerate does: auto, balanced.", show_default=False)] = None,
     unsafe_seed: Annotated[int | None, typer.Option(metavar="N", help="Repeatable draws, for tests only; certificates say unsafe.", show_default=False)] = None,
 ) -> None:  # fmt: skip
     """Rewrite documents under the policy; write each with its certificate.
@@ -84,7 +86,8 @@ def command(
     if allow_download:
         fetch_models(rules)
     factory = PipelineFactory(
-        rules, unsafe_seed, report is not None, allow_download, ledger_of(wanted, ledger, ledger_limit)
+        rules, unsafe_seed, report is not None, allow_download, ledger_of(wanted, ledger, ledger_limit),
+        device, device_map,
     )
     with _terminated_means_interrupted():
         if wanted.to_stdout:

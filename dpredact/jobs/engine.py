@@ -86,6 +86,8 @@ class PipelineFactory:
     report: bool = False
     allow_download: bool = False  # hub models; those of the catalog are fetched beforehand
     ledger: LedgerFile | None = None
+    device: str = "auto"
+    device_map: str | None = None
 
     def __call__(self) -> PipelineEngine:
         return PipelineEngine(self)
@@ -111,7 +113,12 @@ class PipelineEngine:
         if policy.needs_model:
             from dpredact import lm
 
-            self._model = lm.load(policy.model, allow_download=settings.allow_download)
+            self._model = lm.load(
+                policy.model,
+                device=settings.device,
+                device_map=settings.device_map,
+                allow_download=settings.allow_download,
+            )
 
     @property
     def draws(self) -> bool:

@@ -37,6 +37,8 @@ _KEY_BYTES = 32
 class JournalError(DpredactError):
     """The journal cannot be read or written; without it nothing may be drawn."""
 
+    fatal = True
+
     exit_code = 5
 
 

@@ -31,6 +31,8 @@ ALL = "all groups together"
 class LedgerError(DpredactError):
     """The ledger cannot be read or written; nothing may be spent."""
 
+    fatal = True
+
 
 @dataclass(frozen=True)
 class Spent:

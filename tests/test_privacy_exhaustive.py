@@ -213,10 +213,17 @@ def test_no_path_loses_more_than_the_certificate_says(name: str) -> None:
     assert violations(POLICIES[name], quantise=unsmoothed) == []
 
 
-@pytest.mark.parametrize("name", ["fusion, two groups", "clip, product", "cid and pointwise, mean"])
+APART = {
+    "fusion": policy({"PERSON": fusion(beta=2.5), "DATE": fusion(beta=2.5)}),  # large caps tell sum and mean apart
+    "product": POLICIES["clip, product"],
+    "ranges": POLICIES["cid and pointwise, mean"],
+}
+
+
+@pytest.mark.parametrize("name", APART)
 def test_groups_that_never_stand_in_the_same_chunk_cost_no_more_than_the_certificate_says(name: str) -> None:
-    units = [("PERSON",), ("DATE",)]
-    assert violations(POLICIES[name], ("plain", "rare", "point"), steps=1, quantise=unsmoothed, units=units) == []
+    units, kinds = [("PERSON",), ("DATE",)], ("plain", "rare", "point")
+    assert violations(APART[name], kinds, steps=1, quantise=unsmoothed, units=units) == []
 
 
 SPANS: dict[str, Policy] = {

@@ -143,8 +143,8 @@ def _key(model: LanguageModel, scene: Scene) -> str:
 def _load(path: Path) -> dict[str, Any] | None:
     try:
         return torch.load(path, weights_only=True)
-    except (OSError, RuntimeError, EOFError, ValueError):
-        return None  # missing, or torn by a kill: computed again
+    except Exception:  # missing, or torn by a kill in whatever way: computed again
+        return None
 
 
 def _forced(values: Mapping[str, Any]) -> Forced:

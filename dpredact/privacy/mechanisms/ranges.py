@@ -88,7 +88,9 @@ class Influence:
         finite = torch.isfinite(width)
         gap = torch.where(finite, gap, torch.zeros_like(gap))  # 0·∞ must not happen
         # (1 − 1e-12): the width of the rounded result must not pass the range.
-        fit = self.range * self.temperature * (1 - 1e-12) / width
+        fit = torch.where(  # nothing to fit in a width of 0, also when the range is 0
+            width > 0, self.range * self.temperature * (1 - 1e-12) / width, torch.inf
+        )
         lam = torch.where(finite, fit.clamp(max=self.max_weight), torch.zeros_like(fit))
         return torch.log_softmax((public + lam * gap) / self.temperature, -1)
 

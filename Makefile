@@ -2,6 +2,7 @@
 #
 #   make demo    rewrite samples/ and show what came out, with each group's epsilon
 #   make test    run the tests
+#   make paper DATA=tab.jsonl    the comparison of docs/EVALUATION.md; N=20 documents, OUT=paper-out
 #   make train-tagger DATA=folder    train the tagger that ships with the package anew
 #
 # Both make a virtual environment in .venv, install the pinned versions of constraints.txt
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
        $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
-.PHONY: demo test train-tagger setup clean
+.PHONY: demo test paper train-tagger setup clean
 
 demo: setup
 	$(BIN)/python scripts/demo.py
@@ -33,6 +34,10 @@ train-tagger: setup
 	@test -d "$(DATA)" || { echo "name the folder of the corpora: make train-tagger DATA=..."; exit 1; }
 	$(PIP) -e '.[train]'
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/train_tagger.py --data "$(DATA)"
+
+paper: setup
+	@test -f "$(DATA)" || { echo "name an annotated corpus: make paper DATA=tab_gold.jsonl [N=20] [OUT=paper-out]"; exit 1; }
+	$(BIN)/dpredact eval paper "$(DATA)" --limit $(or $(N),20) --out "$(or $(OUT),paper-out)" $(ARGS)
 
 setup: $(VENV)/.ready
 	@$(BIN)/dpredact models fetch

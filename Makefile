@@ -2,7 +2,7 @@
 #
 #   make demo    rewrite samples/ and show what came out, with each group's epsilon
 #   make test    run the tests
-#   make paper DATA=tab.jsonl    the comparison of docs/EVALUATION.md; N=20 documents, OUT=paper-out
+#   make paper DATA=tab.jsonl    the comparison of docs/EVALUATION.md; N=20 documents, OUT=paper-output
 #   make train-tagger DATA=folder    train the tagger that ships with the package anew
 #
 # Both make a virtual environment in .venv, install the pinned versions of constraints.txt
@@ -36,8 +36,8 @@ train-tagger: setup
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/train_tagger.py --data "$(DATA)"
 
 paper: setup
-	@test -f "$(DATA)" || { echo "name an annotated corpus: make paper DATA=tab_gold.jsonl [N=20] [OUT=paper-out]"; exit 1; }
-	$(BIN)/dpredact eval paper "$(DATA)" --limit $(or $(N),20) --out "$(or $(OUT),paper-out)" $(ARGS)
+	@test -f "$(DATA)" || { echo "name an annotated corpus: make paper DATA=tab_gold.jsonl [N=20] [OUT=paper-output]"; exit 1; }
+	$(BIN)/dpredact eval paper "$(DATA)" --limit $(or $(N),20) --out "$(or $(OUT),paper-output)" $(ARGS)
 
 setup: $(VENV)/.ready
 	@$(BIN)/dpredact models fetch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -409,6 +409,30 @@ def load(
     by_path = model not in catalog.ENTRIES and folder.is_dir()
     public_name = (folder.name or folder.resolve().name) if by_path else model
     return HuggingFaceModel(network, tokenizer, public_name, weights_digest(Path(where)))
+
+
+def embedder(folder: Path) -> Callable[[str], torch.Tensor]:
+    """text -> unit vector: mean over the tokens of a local encoder's last layer. For `eval`.
+
+    Raises ModelError if the folder holds no encoder with its tokenizer.
+    """
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        network = transformers.AutoModel.from_pretrained(folder, local_files_only=True).eval()
+    except (OSError, ValueError, KeyError, ImportError) as problem:
+        raise ModelError(
+            f"no sentence model could be loaded ({type(problem).__name__})",
+            next_step="name a folder with config.json, weights and tokenizer files of an encoder",
+        ) from None
+
+    @torch.inference_mode()
+    def embed(text: str) -> torch.Tensor:
+        window = min(int(getattr(network.config, "max_position_embeddings", 512)), 512) - 2
+        inputs = tokenizer(text, return_tensors="pt", truncation=True, max_length=window)
+        states = network(**inputs).last_hidden_state[0].float()  # (tokens, size)
+        return torch.nn.functional.normalize(states.mean(0), dim=0)
+
+    return embed
 
 
 def _download(model: str) -> Path:

@@ -48,7 +48,7 @@ def memory(use: tuple[str, ...], file: Path, documents: int) -> None:
     """Resident memory as the documents go by."""
     tagger = tagging.build(TaggerSettings(use=use), everything=True)
     for number, text in enumerate(itertools.islice(texts(file), documents)):
-        tagger.tag(f"{text[:1500]}\nWritten by Qw{number:x}alda Zz{number:x}mond.")
+        tagger.tag(f"{text[:300]}\nWritten by Qw{number:x}alda Zz{number:x}mond.")
         if number in (100, 500) or (number + 1) % max(1, documents // 5) == 0:
             print(f"{number + 1:7} documents {resident():6} MB", flush=True)
 

@@ -122,4 +122,4 @@ def test_few_draws_say_little() -> None:
 
 
 def test_losses_do_not_print() -> None:
-    assert "losses" not in repr(run(policy(epsilon=2.0), draws=4))
+    assert " losses=" not in repr(run(policy(epsilon=2.0), draws=4))

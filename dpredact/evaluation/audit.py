@@ -193,14 +193,14 @@ def bound_from_losses(losses: Sequence[float], delta: float) -> float:
     The threshold is chosen on one half and tested on the other. 0 where nothing can be said.
     """
     half = len(losses) // 2
-    first, second = sorted(losses[:half], reverse=True), losses[half:]
+    first, second = losses[:half], losses[half:]
 
     def epsilon(sample: Sequence[float], x: float) -> float:
         hits = sum(value > x for value in sample)
         share = clopper_pearson(hits, len(sample), CONFIDENCE)[0] if sample else 0.0
         return x + math.log1p(-delta / share) if share > delta else -math.inf
 
-    marks = [math.nextafter(x, -math.inf) for x in first]
+    marks = _thin([math.nextafter(x, -math.inf) for x in sorted(set(first))])
     if not marks:
         return 0.0
     best = max(marks, key=lambda x: epsilon(first, x))
@@ -223,10 +223,13 @@ def bound_from_frequencies(
         high = clopper_pearson(sum(v >= x for v in b), len(b), CONFIDENCE)[1]
         return math.log((low - delta) / high) if low > delta else 0.0
 
-    marks = sorted({*drawn_here[:half_a], *drawn_there[:half_b]})
+    marks = _thin(sorted({*drawn_here[:half_a], *drawn_there[:half_b]}))
     if not marks:
         return 0.0
-    if len(marks) > 64:
-        marks = marks[:: len(marks) // 64]
     best = max(marks, key=lambda x: epsilon(drawn_here[:half_a], drawn_there[:half_b], x))
     return max(0.0, epsilon(drawn_here[half_a:], drawn_there[half_b:], best))
+
+
+def _thin(marks: list[float]) -> list[float]:
+    """At most about 65 thresholds to try, the largest among them."""
+    return marks[:: -max(1, len(marks) // 64)] if marks else []

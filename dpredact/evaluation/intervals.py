@@ -43,12 +43,36 @@ def at_least(hits: int, n: int, p: float) -> float:
         return 0.0
     if p >= 1:
         return 1.0
-    return min(1.0, math.fsum(_mass(k, n, p) for k in range(hits, n + 1)))
+    return _beta(hits, n - hits + 1, p)
 
 
-def _mass(k: int, n: int, p: float) -> float:
-    choose = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-    return math.exp(choose + k * math.log(p) + (n - k) * math.log1p(-p))
+def _beta(a: int, b: int, x: float) -> float:
+    """The regularised incomplete beta function I_x(a, b), by its continued fraction (Lentz).
+
+    Source: Abramowitz and Stegun 26.5.8; I_x(a, b) = 1 − I_{1−x}(b, a) where it converges slowly.
+    """
+    if x > (a + 1) / (a + b + 2):
+        return 1.0 - _beta(b, a, 1.0 - x)
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    tiny = 1e-300
+    c, d = 1.0, 1.0 - (a + b) * x / (a + 1)
+    d = 1.0 / (d if abs(d) > tiny else tiny)
+    value = d
+    for m in range(1, 10_000):
+        for step in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1.0 + step * d
+            c = 1.0 + step / c
+            d = 1.0 / (d if abs(d) > tiny else tiny)
+            c = c if abs(c) > tiny else tiny
+            value *= d * c
+        if abs(d * c - 1.0) < 1e-15:
+            break
+    return min(1.0, front * value / a)
 
 
 def _solve(holds, *, lower: bool) -> float:  # type: ignore[no-untyped-def]

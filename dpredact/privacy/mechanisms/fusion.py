@@ -136,6 +136,11 @@ class _Excess:
             for pair in (forward, reverse)
         )
 
+    @property
+    def spent(self) -> torch.Tensor:
+        """Where a cap is 0. Broadcasts against (…,)."""
+        return (self._ca <= 0) | (self._cb <= 0)
+
     def __call__(self, lam: torch.Tensor) -> torch.Tensor:
         step = lam[..., None] * self._d
         ratio = torch.log1p(step)
@@ -161,6 +166,7 @@ def _search(excess: _Excess, ones: torch.Tensor) -> torch.Tensor:
     value = excess(ones)
     done = value <= 0
     low = torch.where(done, high, low)
+    done = done | excess.spent  # a cap of 0 allows λ = 0 alone: nothing to search
     x, before, value_before = high, high, value
     for step in range(_STEPS):
         if bool(done.all()):

@@ -141,7 +141,9 @@ def test_a_bracket_that_opens_inside_closes_inside() -> None:
 
 
 def test_words_that_tell_nothing_are_no_mention() -> None:
-    assert not trained.telling("of the") and trained.telling("of Zenda")
+    assert not trained.telling("of the", "ORG") and trained.telling("of Zenda", "ORG")
+    assert not trained.telling("block b43", "ADDRESS")
+    assert trained.telling("12 Harbour Lane", "ADDRESS")
 
 
 def test_a_damaged_package_is_an_error(tmp_path: Path) -> None:
@@ -175,7 +177,7 @@ def test_a_judgment_nobody_wrote_is_covered(tagger: trained.TrainedTagger) -> No
     tagging = tagger.tag(JUDGMENT)
     words = [(JUDGMENT[s.start : s.end], s.entity) for s in tagging.spans]
     for needle, entity in [
-        ("81234/05", "ID"), ("Rudolf Elphberg", "PERSON"), ("3 March 2005", "DATE"),
+        ("Rudolf Elphberg", "PERSON"), ("3 March 2005", "DATE"),
         ("1961", "DATE"), ("14 June 1999", "DATE"),
     ]:  # fmt: skip
         assert any(needle in w and e == entity for w, e in words), needle
@@ -184,11 +186,18 @@ def test_a_judgment_nobody_wrote_is_covered(tagger: trained.TrainedTagger) -> No
 
 
 @needs_model
+def test_numbers_are_left_to_the_rules(tagger: trained.TrainedTagger) -> None:
+    """To the net every number is somebody's: an epoch, an order, a page."""
+    text = "Order 00202555014378 shipped at_millis=1748503543011; revenue grew by +100 000 000."
+    assert not [s for s in tagger.tag(text).spans if s.entity in ("ID", "PHONE")]
+
+
+@needs_model
 def test_the_shape_of_a_name_is_no_condition(tagger: trained.TrainedTagger) -> None:
     """The same sentence in lower case and in capitals still hides its names."""
     for text in (JUDGMENT.lower(), JUDGMENT.upper()):
         found = " ".join(text[s.start : s.end] for s in tagger.tag(text).spans).lower()
-        assert "elphberg" in found and "81234/05" in found
+        assert "elphberg" in found
 
 
 @needs_model

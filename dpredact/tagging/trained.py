@@ -30,6 +30,9 @@ _EPSILON = 1e-12
 _APART = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "DATE", "TIME", "AGE"})
 
 
+_CAPITALISED = re.compile(r"\b[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}")
+# Numbers with a form of their own: to the net any digits are one, and rules know them better.
+_LEFT_TO_RULES = frozenset({"ID", "PHONE", "EMAIL", "TIME"})
 # Words that a low threshold picks up beside a name, and that mean nothing alone.
 _EMPTY = frozenset(
     """a an the of and or in on at to by for from with as is was are were be been he she it they
@@ -181,6 +184,8 @@ def runs(
     for start, end, first, last in whole_words(text, reading):
         kinds = table[first:last, 1:].sum(axis=0)
         entity = classes[1 + int(kinds.argmax())]
+        if entity in _LEFT_TO_RULES:
+            continue
         score = rescaled(float(masked[first:last].max()), thresholds[entity])
         if score < 0.5 or text[start - 1 : start] == "#":  # a hashtag is a topic
             continue
@@ -189,10 +194,10 @@ def runs(
             entity = classes[1 + int(kinds.argmax())]
             run = _Run(run.start, end, kinds, max(run.score, score), entity)
             continue
-        if run and telling(text[run.start : run.end]):
+        if run and telling(text[run.start : run.end], run.entity):
             yield run._replace(end=closed(text, run.start, run.end))
         run = _Run(start, end, kinds, score, entity)
-    if run and telling(text[run.start : run.end]):
+    if run and telling(text[run.start : run.end], run.entity):
         yield run._replace(end=closed(text, run.start, run.end))
 
 
@@ -225,8 +230,10 @@ def whole_words(text: str, reading: onnx_ner.Reading) -> Iterator[tuple[int, int
         yield tuple(word)
 
 
-def telling(words: str) -> bool:
-    """Is there a word in it that could tell anything? "of the" alone cannot."""
+def telling(words: str, entity: str) -> bool:
+    """Could these words tell anything? "of the" cannot, nor an address without a name in it."""
+    if entity == "ADDRESS" and not _CAPITALISED.search(words):
+        return False
     return any(w not in _EMPTY for w in re.findall(r"\w+", words.lower()))
 
 

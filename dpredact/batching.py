@@ -18,6 +18,8 @@ from dpredact.privacy.sampling import Draw
 
 MEMORY = 1 << 30  # bytes of keys and values at once; more rows than that gain little on a CPU
 
+PREFILL = 16_384  # most padded tokens read at once: their activations need far more memory
+
 
 def room_for(model: LanguageModel) -> int:
     """Padded tokens that decode together: rows × (width + tokens to come), from MEMORY."""
@@ -94,15 +96,26 @@ class Desk(Generic[Job]):
         return len(lanes) == 1 or rows * longest <= self._room
 
     def _join(self, lanes: Sequence[Lane]) -> None:
+        """Prefill new lanes, a bounded number of tokens at a time, and take their rows over."""
+        if not self._going:
+            self._session = None
+        batch: list[Lane] = []
+        for lane in lanes:
+            if batch and _prefill([*batch, lane]) > PREFILL:
+                self._open(batch)
+                batch = []
+            batch.append(lane)
+        self._open(batch)
+        self._going += lanes
+
+    def _open(self, lanes: Sequence[Lane]) -> None:
         rows = [row for lane in lanes for row in lane.fitting_rows()]
-        widths = [lane.width for lane in lanes for _ in lane.rows]
         steps = max(lane.limit for lane in lanes)
-        fresh = self._model.open(rows, max(widths), steps)
-        if self._session is None or not self._going:
+        fresh = self._model.open(rows, max(lane.width for lane in lanes), steps)
+        if self._session is None:
             self._session = fresh
         else:
             self._session.join(fresh)
-        self._going += lanes
 
     def _round(self) -> list[Lane]:
         """One token for every lane; returns the lanes that ended."""
@@ -126,3 +139,8 @@ class Desk(Generic[Job]):
             self._session.append(appended)
         self._going = left
         return ended
+
+
+def _prefill(lanes: Sequence[Lane]) -> int:
+    """Padded tokens to read before the first draw of these lanes."""
+    return sum(len(lane.rows) for lane in lanes) * max(lane.width for lane in lanes)

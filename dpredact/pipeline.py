@@ -104,7 +104,8 @@ def prepare(
         if any("\ud800" <= c <= "\udfff" for c in document):  # Python's own error quotes all of it
             raise DocumentError("the text holds half of a surrogate pair, which no file can store")
         document = documents.read(document.encode("utf-8"), "document.txt")
-    found = tagging if tagging is not None else _tag(document, policy, tagger)
+    with guarded(document.name):
+        found = tagging if tagging is not None else _tag(document, policy, tagger)
     if not found.complete:
         raise NotCovered(
             "the taggers could not read all of it: " + "; ".join(found.reasons),
@@ -214,10 +215,12 @@ def rewrite_many(
     def jobs() -> Iterator[tuple[int, Sequence[Any]]]:
         for number, request in enumerate(requests):
             try:
-                document, tagging = request.open()
-                prepared = prepare(
-                    document, policy, model, tagger=tagger, tagging=tagging, report=request.report
-                )
+                with guarded(""):
+                    document, tagging = request.open()
+                    prepared = prepare(
+                        document, policy, model, tagger=tagger, tagging=tagging,
+                        report=request.report,
+                    )  # fmt: skip
                 promised = prepared.writing.plan.promise if prepared.writing else None
                 request.begin(policy, promised)
             except Exception as problem:
@@ -329,7 +332,7 @@ class guarded:
 
 def _clean(kind: type[BaseException], place: str) -> ModelError:
     return ModelError(
-        f"the model stopped with {kind.__name__}; nothing was written",
+        f"tagging or writing stopped with {kind.__name__}; nothing was written",
         next_step="try again with fewer or shorter documents at once; a run that was thrown "
         "away may have spent budget",
         place=place,

@@ -47,6 +47,7 @@ class Plan:
     units: tuple[Unit, ...]
     kept: tuple[contexts.Region, ...]  # regions outside the units: replaced by their labels
     promise: Promise
+    cut: bool = False  # T was too small for every unit: some text is not written at all
 
     @property
     def tokens(self) -> int:
@@ -97,7 +98,7 @@ def plan(
     kept = tuple(
         r for r in regions if not any(a <= r.start and r.end <= b for a, b in inside)
     )
-    return Plan(units, kept, promise(policy, _counts(policy, units), vocabulary, sum(limits)))
+    return Plan(units, kept, promise(policy, _counts(policy, units), vocabulary, sum(limits)), cut=0 in limits)
 
 
 def _counts(policy: Policy, units: Sequence[Unit]) -> dict[str, int]:

@@ -88,7 +88,7 @@ class Writing:
     def finish(self) -> tuple[list[Edit], str]:
         """Edits in order, and 'stop' or 'length'. A function of drawn tokens and skeleton."""
         edits = [label_edit(r) for r in self.plan.kept]
-        finished = "stop"
+        finished = "length" if self.plan.cut else "stop"
         for unit, lane in zip(self.plan.units, self.lanes, strict=True):
             text = readable(self.model.decode(lane.ids))
             if unit.slot is None:

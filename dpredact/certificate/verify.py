@@ -11,11 +11,12 @@ from decimal import Decimal, InvalidOperation
 from importlib import resources
 from typing import Any
 
+from dpredact import __version__
 from dpredact.certificate import statement
 from dpredact.errors import PolicyError
 from dpredact.policy import Length, Policy
 from dpredact.privacy import accounting
-from dpredact.promise import Promise, promise, view_names
+from dpredact.promise import GroupPromise, Promise, promise, view_names
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _compare(predicate: Mapping[str, Any], own: Promise, policy: Policy) -> list
             problems.append(f"group {group.name}: the ledger is incomplete or not readable")
             continue
         events.append(event)
-        if not _same(event, group.event):
+        if not _follows(event, group, predicate, policy, epsilon):
             problems.append(f"group {group.name}: the ledger does not follow from policy and sizes")
         if not _covers(said["epsilon"], epsilon):
             problems.append(f"group {group.name}: ε is stated as {said['epsilon']}, and the ledger "
@@ -214,6 +215,32 @@ def _delta(predicate: Mapping[str, Any], policy: Policy) -> list[str]:
 def _without_view(method: str) -> str:
     """ε of a group that no private view shows."""
     return "none" if method == "keep" else "0"
+
+
+def _follows(
+    event: accounting.AnyEvent,
+    own: GroupPromise,
+    predicate: Mapping[str, Any],
+    policy: Policy,
+    epsilon: float,
+) -> bool:
+    """Is this ledger entry what the policy gives?
+
+    A certificate of this version must agree to the last digits. One of another version may
+    have divided a wished ε otherwise; then kind, tokens, weight and a given order must agree,
+    and the entry must stay within the ε that the policy allows.
+    """
+    assert own.event is not None
+    if _same(event, own.event):
+        return True
+    wished = policy.groups[own.members[0]].epsilon if policy.baseline is None else None
+    if predicate["tool"]["version"] == __version__ or wished is None:
+        return False
+    fixed = ["count", "replace"] + (["weight"] if hasattr(own.event, "weight") else [])
+    if policy.groups[own.members[0]].order != "auto":
+        fixed.append("order")
+    same = all(getattr(event, k, None) == getattr(own.event, k, None) for k in fixed)
+    return type(event) is type(own.event) and same and epsilon <= wished * (1 + 1e-9)
 
 
 def _same(a: accounting.AnyEvent, b: accounting.AnyEvent) -> bool:

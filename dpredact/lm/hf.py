@@ -76,7 +76,8 @@ class HuggingFaceModel:
         self.window = int(getattr(text_config, "max_position_embeddings", 1 << 20))
         self.token_bytes = _token_bytes(text_config, weight.element_size())
         self.eos = _eos_ids(model, tokenizer)
-        self.controls = frozenset(tokenizer.all_special_ids) - self.eos
+        special = (i for i in tokenizer.all_special_ids if 0 <= i < self.vocab_size)
+        self.controls = frozenset(special) - self.eos
         parameters = inspect.signature(model.forward).parameters
         self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
         self._keep_argument = "logits_to_keep" if "logits_to_keep" in parameters else None

@@ -53,7 +53,8 @@ class TaggerSettings(Strict):
     """Which taggers run, and how. `lists` is the owner's file; it is never printed."""
 
     use: tuple[str, ...] = Field(
-        ("patterns", "spacy", "onnx"), description="a list of taggers: all of them run"
+        ("patterns", "spacy", "onnx", "trained"),
+        description="a list of taggers: all of them run",
     )
     language: str = Field("en", description="a language code: of the documents")
     min_score: Annotated[float, Field(ge=0, le=1)] = Field(

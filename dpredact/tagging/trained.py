@@ -32,7 +32,7 @@ _APART = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "DATE", "TIME", "AGE
 
 _CAPITALISED = re.compile(r"\b[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}")
 # Numbers with a form of their own: to the net any digits are one, and rules know them better.
-_LEFT_TO_RULES = frozenset({"ID", "PHONE", "EMAIL", "TIME"})
+_LEFT_TO_RULES = frozenset({"ID", "PHONE", "EMAIL", "TIME", "USERNAME"})
 # Words that a low threshold picks up beside a name, and that mean nothing alone.
 _EMPTY = frozenset(
     """a an the of and or in on at to by for from with as is was are were be been he she it they

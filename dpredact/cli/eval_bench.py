@@ -137,6 +137,9 @@ def curve(
     as_json: Json = False,
 ) -> None:
     """Privacy against utility, for methods × budgets: table, JSON and a plot for grey paper."""
+    from dpredact.evaluation import plots
+
+    plots.require()
     names = ["public", "paraphrase"]
     for one in method or ["dp-fusion", "dp-fusion:spending=adaptive"]:
         for budget in filter(None, epsilon.split(",")):
@@ -146,8 +149,6 @@ def curve(
                           temperature, top_k, placeholder, plan)  # fmt: skip
     points = _points(bench, specs)
     _write_points(points, out / "curve.json")
-    from dpredact.evaluation import plots
-
     target = plot or out / "curve.png"
     plots.curve(points, target, y=y)
     if as_json:
@@ -173,13 +174,13 @@ def paper(
     as_json: Json = False,
 ) -> None:
     """The seeds of this work in one table, the published figures beside it. Goes on if stopped."""
-    from dpredact.evaluation import methods, plots, published
+    from dpredact.evaluation import plots, published
 
     plan = _plan(attack=True, utility=True, teacher=True, groups=groups, others=others, seed=seed)
+    plots.require()
     lines = [line for _, line in published.PAPER]
     bench, specs = _bench(data, lines, out, limit, cut, split, False, model, tokens, delta, 1.0, 50,
                           placeholder, plan)  # fmt: skip
-    specs = [methods.relabel(s, s.name) for s in specs]
     points = _points(bench, specs)
     shown = {line: name for name, line in published.PAPER}
     for point in points:

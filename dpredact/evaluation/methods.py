@@ -17,7 +17,7 @@ without protection, and two baselines that protect a whole document.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +179,3 @@ def parse_all(texts: Sequence[str], setting: Setting) -> list[MethodSpec]:
         raise UsageError("this method is named twice", next_step="name it once", place=twice)
     return specs
 
-
-def relabel(spec: MethodSpec, name: str) -> MethodSpec:
-    """The same method under the name that a table shows."""
-    return replace(spec, name=name)

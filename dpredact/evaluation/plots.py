@@ -13,12 +13,8 @@ _MARKS = "osD^vPX*<>hd"
 _LINES = ("-", "--", "-.", ":")
 
 
-def curve(points: Sequence[dict[str, Any]], target: Path, *, y: str = "ppl_all") -> None:
-    """Write `points` (of `summary.curve`) to a PNG or SVG, by the file's ending.
-
-    Methods of one family share a line; marks and dashes differ, not only the grey. Methods
-    without a promise are dashed levels: they have no place on the ε axis.
-    """
+def require() -> Any:
+    """matplotlib.pyplot without a screen; Missing, before hours are spent, if it is not there."""
     try:
         import matplotlib
 
@@ -26,6 +22,16 @@ def curve(points: Sequence[dict[str, Any]], target: Path, *, y: str = "ppl_all")
         from matplotlib import pyplot
     except ImportError:
         raise Missing("matplotlib is not installed", next_step="install dpredact[eval]") from None
+    return pyplot
+
+
+def curve(points: Sequence[dict[str, Any]], target: Path, *, y: str = "ppl_all") -> None:
+    """Write `points` (of `summary.curve`) to a PNG or SVG, by the file's ending.
+
+    Methods of one family share a line; marks and dashes differ, not only the grey. Methods
+    without a promise are dashed levels: they have no place on the ε axis.
+    """
+    pyplot = require()
     figure, axes = pyplot.subplots(figsize=(7.5, 4.8), dpi=140)
     families: dict[str, list[dict[str, Any]]] = {}
     for point in points:

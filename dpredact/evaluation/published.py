@@ -14,13 +14,13 @@ PAPER: tuple[tuple[str, str], ...] = (
     ("rewritten from the public view", "public"),
     ("DP-Decoding λ=0.9", "dp-decoding:weight=0.9"),
     ("DP-Prompt w=50 T=1.75", "dp-prompt:window=50,temperature=1.75"),
-    ("DP-Fusion multi αβ=0.01", "dp-fusion:beta=0.005,order=2"),
-    ("DP-Fusion multi αβ=0.10", "dp-fusion:beta=0.05,order=2"),
+    ("DP-Fusion multi αβ=0.01", "dp-fusion:beta=0.005,order=2,present=true"),
+    ("DP-Fusion multi αβ=0.10", "dp-fusion:beta=0.05,order=2,present=true"),
     ("DP-Fusion single αβ=0.01", "dp-fusion:beta=0.005,order=2,mode=single"),
     ("DP-Fusion single αβ=0.10", "dp-fusion:beta=0.05,order=2,mode=single"),
     ("InvisibleInk product ε=16", "invisible-ink:epsilon=16,combine=product"),
     ("bounded CID product ε=16", "cid:epsilon=16,combine=product"),
-    ("adaptive DP-Fusion ε=16", "dp-fusion:epsilon=16,spending=adaptive,pace=16"),
+    ("adaptive DP-Fusion ε=16", "dp-fusion:epsilon=16,spending=adaptive,pace=16,present=true"),
     ("spans scope ε=16", "dp-fusion:epsilon=16,scope=spans,max_span_tokens=8"),
 )
 

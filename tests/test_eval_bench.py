@@ -310,3 +310,14 @@ def test_a_curve_is_drawn_and_summed_up(tmp_path: Path) -> None:
         assert target.stat().st_size > 5000
     json.dumps(summary.jsonable(points), allow_nan=False)
     assert plots.family("dp-fusion:epsilon=8,mode=single") == "dp-fusion:mode=single"
+
+
+def test_spans_scope_scores_the_words_that_stood_there(tmp_path: Path) -> None:
+    """Tagged tokens alone; more budget is never worse than the public view, and its ends are its own."""
+    rows = rows_of(["dp-fusion:epsilon=0,scope=spans", "dp-fusion:epsilon=60,scope=spans"], tmp_path)
+    table = summary.utility_table(rows)
+    none, much = table["dp-fusion:epsilon=0,scope=spans"], table["dp-fusion:epsilon=60,scope=spans"]
+    assert none["gap_tagged"] == pytest.approx(0, abs=1e-9) and 0.2 < much["gap_tagged"] <= 1
+    assert "ppl_untagged" not in much
+    (first, *_) = rows
+    assert first["nll"][1] == 6 + 8, "a blank and five letters; the town is cut at max_span_tokens"  # type: ignore[index]

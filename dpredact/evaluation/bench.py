@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpredact.evaluation import attack, game, likelihood, teacher, utility
+from dpredact.evaluation import attack, game, likelihood, replacements, teacher, utility
 from dpredact.evaluation.corpus import Item
 from dpredact.evaluation.methods import MethodSpec, Setting
 from dpredact.evaluation.release import made_tokens, release
@@ -127,7 +127,11 @@ class Bench:
             ]  # fmt: skip
         if plan.utility:
             out["utility"] = utility.measure(at, released.text)
-        if plan.teacher and not (spec.policy and spec.policy.scope == "spans"):
+        if plan.teacher and spec.policy and spec.policy.scope == "spans":
+            rules = likelihood.document_policy(spec, at.groups)
+            three = replacements.listed(replacements.score(model, at.item, rules))
+            out |= dict(zip(("nll", "nll_public", "nll_clear"), three, strict=True))
+        elif plan.teacher:
             folder = self.folder / f"rows-{hashlib.sha256(kind.encode()).hexdigest()[:8]}"
             forced = teacher.Store(folder).get(model, at, number, baselines)
             s = likelihood.score(forced, spec)

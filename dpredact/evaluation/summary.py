@@ -77,12 +77,12 @@ def paired(records: Iterable[Record], attacker: str) -> list[dict[str, Any]]:
     return out
 
 
-def score_of(records: Sequence[Record]) -> Score:
+def score_of(records: Sequence[Record], key: str = "nll") -> Score:
     """The likelihood sums of some records together."""
     total = ZERO
     for record in records:
-        if record.get("nll"):
-            total = total + Score(*record["nll"])
+        if record.get(key):
+            total = total + Score(*record[key])
     return total
 
 
@@ -105,11 +105,16 @@ def utility_table(records: Iterable[Record]) -> dict[str, dict[str, float]]:
                 for k in dict.fromkeys(k for f in figures for k in f)}  # fmt: skip
         score = score_of(own)
         if score.tagged_tokens + score.untagged_tokens:
-            for part in ("all", "tagged", "untagged"):
+            low, high = public, clear
+            parts = ("all", "tagged", "untagged")
+            if any(r.get("nll_public") for r in own):  # spans scope: its own two ends, tagged alone
+                low, high = score_of(own, "nll_public"), score_of(own, "nll_clear")
+                parts = ("tagged",)
+            for part in parts:
                 line[f"ppl_{part}"] = score.perplexity(part)
-                gap = public.mean(part) - clear.mean(part)
-                if public.untagged_tokens and clear.untagged_tokens and gap > 0:
-                    line[f"gap_{part}"] = (public.mean(part) - score.mean(part)) / gap
+                gap = low.mean(part) - high.mean(part)
+                if gap > 0:  # NaN, where an end was not measured, is not
+                    line[f"gap_{part}"] = (low.mean(part) - score.mean(part)) / gap
         line["epsilon"] = epsilon_of(own)
         line["epsilon_all"] = epsilon_of(own, "epsilon_all")
         line["finished"] = sum(bool(r.get("finished")) for r in own) / len(own)

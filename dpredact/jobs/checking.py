@@ -9,9 +9,7 @@ from __future__ import annotations
 import bisect
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,8 +164,7 @@ class Gate:
 
         if self._tagger is None:
             settings = self.policy.tagger if self.policy is not None else TaggerSettings()
-            with _without_torch():
-                self._tagger = tagging.build(settings, self.policy)
+            self._tagger = tagging.build(settings, self.policy)
         return self._tagger
 
     def findings(self, document: Document, spans: Sequence[Span]) -> Iterator[Finding]:
@@ -191,19 +188,6 @@ class Gate:
                 score=span.score,
                 digest=self.digest(span.entity, words) if self.digest is not None else "",
             )
-
-
-@contextmanager
-def _without_torch() -> Iterator[None]:
-    """spaCy loads torch where it finds it, which takes seconds, and uses it for nothing here."""
-    if "torch" in sys.modules:
-        yield
-        return
-    sys.modules["torch"] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules["torch"]
 
 
 class _Lines:

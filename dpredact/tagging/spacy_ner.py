@@ -8,8 +8,10 @@ many documents are read, and no words of one document outlive its call.
 from __future__ import annotations
 
 import re
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,8 +127,9 @@ def load_pipeline(folder: Path, *, keep: tuple[str, ...] = ("ner",)) -> Any:
 
     ModelError if the folder holds no pipeline that this spaCy can read.
     """
-    import spacy
-    from spacy import util
+    with _without_torch():
+        import spacy
+        from spacy import util
 
     try:
         names = util.load_meta(folder / "meta.json")["pipeline"]
@@ -156,3 +159,16 @@ def load(settings: TaggerSettings) -> SpacyTagger:
 
     pipeline = load_pipeline(Path(catalog.folder(PIPELINE)))
     return SpacyTagger(pipeline, languages=settings.language)
+
+
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """spaCy loads torch where it finds it, which takes seconds, and uses it for nothing here."""
+    if "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]

@@ -45,7 +45,7 @@ class Mixer:
         self._groups: dict[str, GroupPromise] = {g.name: g for g in promise.private()}
         self._settings = {n: policy.groups[g.members[0]] for n, g in self._groups.items()}
         self._accounts = {
-            n: account(g.event, g.weight, self._settings[n].pace, self._settings[n].max_cap)
+            n: account(g.event, g.weight, policy.pace_of(g.members[0]), self._settings[n].max_cap)
             for n, g in self._groups.items()
             if g.event is not None
         }

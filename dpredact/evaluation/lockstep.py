@@ -98,7 +98,7 @@ def _caps(runs: Sequence[Run]) -> list[torch.Tensor]:
         for g in r.groups():
             settings = r.policy.groups[g.members[0]]
             assert g.event is not None
-            accounts.append(account(g.event, g.weight, settings.pace, settings.max_cap))
+            accounts.append(account(g.event, g.weight, r.policy.pace_of(g.members[0]), settings.max_cap))
         lengths += [n] * m
         first += m
     true = torch.full((count, longest), -torch.inf, dtype=torch.float64)

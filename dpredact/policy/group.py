@@ -86,8 +86,9 @@ class Group(Strict):
     spending: Literal["fixed", "adaptive"] = Field(
         "fixed", description="fixed or adaptive: the same cap each token, or a paced budget"
     )
-    pace: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
-        16.0, description="a number, 1 or more: s of the adaptive cap rule"
+    pace: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = Field(
+        None, description="a number, 1 or more: s of the adaptive cap rule; default 16 for groups of "
+        "a document, 2 in single mode and spans scope, where most tokens need budget"
     )
     max_cap: Positive | None = Field(
         None, description="a number above 0: largest cap of adaptive spending; default no limit"

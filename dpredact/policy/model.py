@@ -182,6 +182,13 @@ class Policy(Strict):
         own = self.groups[name].weight
         return own if own is not None else 1.0 / len(self.private_groups)
 
+    def pace_of(self, name: str) -> float:
+        """s of a group's cap rule: its own, or what measured best (docs/EVALUATION.md)."""
+        own = self.groups[name].pace
+        if own is not None:
+            return own
+        return 2.0 if self.mode == "single" or self.scope == "spans" else 16.0
+
     # -- what makes no sense -----------------------------------------------------------
 
     @field_validator("version", mode="before")

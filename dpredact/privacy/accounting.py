@@ -149,8 +149,25 @@ def _slack(draw: Draw | None, order: float, count: int) -> float:
     return 0.0 if draw is None else count * draw.step(order)
 
 
+class _Capped:
+    """`count` tokens, each within `cap` at `order` and below, averaged with `weight`."""
+
+    order: float
+    weight: float
+    count: int
+
+    def step(self, order: float) -> float:
+        """One token's loss at `order`; inf above the order of the cap."""
+        if order > self.order:
+            return math.inf
+        return mean_step_rdp(order, self.cap, self.weight)  # type: ignore[attr-defined]
+
+    def rdp(self, order: float, draw: Draw | None = None) -> float:
+        return self.count * self.step(order) + _slack(draw, order, self.count)
+
+
 @dataclass(frozen=True)
-class OrderCap:
+class OrderCap(_Capped):
     """`count` tokens, each within `cap` at `order` (and below), averaged with `weight`."""
 
     order: float
@@ -158,17 +175,9 @@ class OrderCap:
     weight: float
     count: int
 
-    def step(self, order: float) -> float:
-        if order > self.order:
-            return math.inf
-        return mean_step_rdp(order, self.cap, self.weight)
-
-    def rdp(self, order: float, draw: Draw | None = None) -> float:
-        return self.count * self.step(order) + _slack(draw, order, self.count)
-
 
 @dataclass(frozen=True)
-class TwoHopCap:
+class TwoHopCap(_Capped):
     """`neighbours: replace` with order caps, each token.
 
     D_{2α−1}(q‖p₀) ≤ forward_cap and D_{2α}(p₀‖q) ≤ backward_cap; then q and q′ are within
@@ -185,14 +194,6 @@ class TwoHopCap:
     def cap(self) -> float:
         a = self.order
         return (2 * a / (2 * a - 1)) * self.forward_cap + self.backward_cap
-
-    def step(self, order: float) -> float:
-        if order > self.order:
-            return math.inf
-        return mean_step_rdp(order, self.cap, self.weight)
-
-    def rdp(self, order: float, draw: Draw | None = None) -> float:
-        return self.count * self.step(order) + _slack(draw, order, self.count)
 
 
 @dataclass(frozen=True)

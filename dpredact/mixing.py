@@ -61,9 +61,9 @@ class Mixer:
             self._accounts[view].release(tokens)
 
     def remaining(self) -> dict[str, float]:
-        """What adaptive groups have left, nats. For the owner's private report only."""
-        purses = {n: getattr(a, "_purse", None) for n, a in self._accounts.items()}
-        return {n: max(0.0, p._left) for n, p in purses.items() if p is not None}
+        """What adaptive groups have left (nats; ρ for widths). For the owner's private report only."""
+        kinds = (PacedCap, PacedTwoHop, PacedRange)
+        return {n: a.remaining() for n, a in self._accounts.items() if isinstance(a, kinds)}
 
     def step(self, logits: torch.Tensor, views: Sequence[str]) -> torch.Tensor:
         """Mix one token's rows and charge every view. (1 + len(views), K) -> log p (K,).

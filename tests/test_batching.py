@@ -13,7 +13,7 @@ from dpredact.certificate import verify
 from dpredact.decoding import Lane, Support
 from dpredact.errors import DpredactError, NotCovered
 from dpredact.mixing import Mixer, mix_together
-from dpredact.policy import Policy
+from dpredact.policy import Method, Policy
 from dpredact.privacy.accounting import Filter
 from dpredact.privacy.sampling import SystemDraw
 from dpredact.promise import promise
@@ -155,3 +155,24 @@ def test_a_lane_that_is_larger_than_the_room_is_still_written() -> None:
     done = list(desk.serve([(n, [lane]) for n, lane in enumerate(lanes)]))
     assert done == [0, 1, 2]
     assert all(not lane.open for lane in lanes)
+
+
+@pytest.mark.parametrize(
+    "method, neighbours", [("dp-fusion", "remove"), ("dp-fusion", "replace"), ("cid", "remove")]
+)
+def test_the_owner_is_told_what_every_kind_of_paced_account_has_left(
+    method: str, neighbours: str
+) -> None:
+    rules = PACED.model_copy(
+        update={
+            "neighbours": neighbours,
+            "groups": {
+                **PACED.groups,
+                "PERSON": PACED.groups["PERSON"].model_copy(update={"method": Method(method)}),
+            },
+        }
+    )
+    mixer = Mixer(promise(rules, {"PERSON": 40}, 100), rules)
+    before = mixer.remaining()["PERSON"]
+    mixer.step(rows(1, 8), ("PERSON",))
+    assert 0 <= mixer.remaining()["PERSON"] < before

@@ -81,7 +81,8 @@ class Group(Strict):
         None, description="a number above 0: width of one token's log ratios, in nats"
     )
     weight: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        None, description="a number above 0, at most 1: share in the mean; default 1/m"
+        None, description="a number above 0, at most 1: share in the mean; default 1/m, or, where "
+        "every budget is an epsilon, one over the groups that have a span"
     )
     spending: Literal["fixed", "adaptive"] = Field(
         "fixed", description="fixed or adaptive: the same cap each token, or a paced budget"

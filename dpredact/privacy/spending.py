@@ -111,6 +111,9 @@ class PacedCap(_Counted):
         pair = (self._purse.order, self._purse.cap(self._left))
         return pair, pair
 
+    def remaining(self) -> float:
+        return max(0.0, self._purse._left)
+
     def charge(self, forward: float, reverse: float) -> None:
         self._one()
         self._purse.pay(max(forward, reverse))
@@ -132,6 +135,10 @@ class PacedTwoHop(_Counted):
             (self._forward.order, self._forward.cap(self._left)),
             (self._reverse.order, self._reverse.cap(self._left)),
         )
+
+    def remaining(self) -> float:
+        """Of the account that has less."""
+        return max(0.0, min(self._forward._left, self._reverse._left))
 
     def charge(self, forward: float, reverse: float) -> None:
         self._one()
@@ -166,6 +173,9 @@ class PacedRange(_Counted):
         left = max(0.0, self._rho)
         step = min(self._most, self._pace * left / max(1, self._left), left)
         return math.sqrt(8 * step) * (1 - 1e-12)
+
+    def remaining(self) -> float:
+        return max(0.0, self._rho)
 
     def charge_range(self, realised: float) -> None:
         self._one()

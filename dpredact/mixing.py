@@ -13,10 +13,9 @@ import torch
 
 from dpredact.policy import Method, Policy
 from dpredact.privacy import combine
-from dpredact.privacy.divergence import renyi
 from dpredact.privacy.mechanisms import Clip, Influence, Pointwise
 from dpredact.privacy.mechanisms.baselines import ClippedLogits, UniformMix
-from dpredact.privacy.mechanisms.fusion import fusion_weight, mixture
+from dpredact.privacy.mechanisms.fusion import fuse
 from dpredact.privacy.spending import Exhausted, PacedCap, PacedRange, PacedTwoHop, account
 from dpredact.promise import GroupPromise, Promise
 
@@ -212,8 +211,7 @@ def _search(numbered: Sequence[tuple[int, Item]], out: list[torch.Tensor | None]
              torch.tensor([c[side][1] for c in caps], dtype=torch.float64))
             for side in (0, 1)
         )  # fmt: skip
-        q = mixture(public, private, fusion_weight(public, private, forward, reverse))
-        up, down = renyi(q, public, forward[0]), renyi(public, q, reverse[0])
+        _, q, up, down = fuse(public, private, forward, reverse)
     at = 0
     for number, half in halves:
         mine = slice(at, at + len(half.fusion))

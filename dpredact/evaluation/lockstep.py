@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 
 import torch
 
-from dpredact import decoding, mixing
+from dpredact import mixing
 from dpredact.policy import Method, Policy
 from dpredact.privacy import accounting, combine
-from dpredact.privacy.divergence import renyi
 from dpredact.privacy.mechanisms import Clip, Influence, Pointwise
-from dpredact.privacy.mechanisms.fusion import fusion_weight, mixture
+from dpredact.privacy.mechanisms.fusion import fuse
 from dpredact.privacy.spending import account
 from dpredact.promise import GroupPromise, Promise
 
@@ -110,9 +109,8 @@ def _caps(runs: Sequence[Run]) -> list[torch.Tensor]:
                  torch.tensor([c[0][1] for c in caps]).double())  # fmt: skip
         back = (torch.tensor([c[1][0] for c in caps]).double(),
                 torch.tensor([c[1][1] for c in caps]).double())  # fmt: skip
-        q = mixture(p0, p1, fusion_weight(p0, p1, ahead, back))
-        up, down = renyi(q, p0, ahead[0]).tolist(), renyi(p0, q, back[0]).tolist()
-        for i, a, b in zip(now, up, down, strict=True):
+        _, q, up, down = fuse(p0, p1, ahead, back)
+        for i, a, b in zip(now, up.tolist(), down.tolist(), strict=True):
             accounts[i].charge(a, b)  # type: ignore[union-attr]
         given = at[now, t]
         values = torch.gather(q, 1, given.clamp(min=0)[:, None])[:, 0]

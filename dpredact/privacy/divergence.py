@@ -38,10 +38,12 @@ def renyi(log_p: torch.Tensor, log_q: torch.Tensor, order: float | torch.Tensor)
     q = log_q.exp()
     terms = q * (torch.expm1(a * log_ratio) - a * torch.expm1(log_ratio))
     small = torch.where(nowhere | impossible, torch.zeros_like(terms), terms).sum(-1)
-    weights = a * log_p - (a - 1) * log_q
-    weights = torch.where(nowhere, torch.full_like(weights, -torch.inf), weights)
-    large = torch.logsumexp(weights, -1)
-    value = torch.where(small < _LARGE, torch.log1p(small), large) / (alpha - 1)
+    value = torch.log1p(small)
+    if bool((~(small < _LARGE)).any()):  # also where the small sum overflowed
+        weights = a * log_p - (a - 1) * log_q
+        weights = torch.where(nowhere, torch.full_like(weights, -torch.inf), weights)
+        value = torch.where(small < _LARGE, value, torch.logsumexp(weights, -1))
+    value = value / (alpha - 1)
     return torch.where(impossible.any(-1), torch.full_like(value, torch.inf), value)
 
 

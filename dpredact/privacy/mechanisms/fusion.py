@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -86,11 +87,32 @@ def fusion_weight(
 ) -> torch.Tensor:
     """Largest λ with D(q‖p₀) ≤ forward cap and D(p₀‖q) ≤ reverse cap; the lower end.
 
-    (…, V), (…, V) -> (…,), float64; orders and caps broadcast against (…,).
+    (…, V), (…, V) -> (…,), float64; orders and caps broadcast against (…,). See `fuse`.
+    """
+    return fuse(log_public, log_private, forward, reverse).weight
+
+
+class Fused(NamedTuple):
+    """What a search found, for each row. Private."""
+
+    weight: torch.Tensor  # λ, (…,)
+    log_q: torch.Tensor  # (…, V)
+    up: torch.Tensor  # D(q‖p₀) at the forward order, (…,)
+    down: torch.Tensor  # D(p₀‖q) at the reverse order, (…,)
+
+
+def fuse(
+    log_public: torch.Tensor,
+    log_private: torch.Tensor,
+    forward: tuple[float | torch.Tensor, float | torch.Tensor],
+    reverse: tuple[float | torch.Tensor, float | torch.Tensor],
+) -> Fused:
+    """The largest λ both caps allow, its mixture, and the divergences that mixture has.
+
     A bracket with a feasible lower and an infeasible upper end is narrowed by secants in
     log-log scale (the divergence goes like λ² near 0), halved where that is slow, until λ
-    is within 1e-10 of the largest. The λ returned was itself checked against both caps on
-    the numbers that are sampled, with the exact divergence.
+    is within 1e-10 of the largest. The mixture returned was itself checked against both
+    caps on the numbers that are sampled, with the exact divergence.
     """
     log_public, log_private = log_public.double(), log_private.double()
     log_public, log_private = torch.broadcast_tensors(log_public, log_private)
@@ -98,20 +120,17 @@ def fusion_weight(
     log_private = torch.where(good[..., None], log_private, log_public)
     excess = _Excess(log_public, log_private, forward, reverse)
     low = _search(excess, torch.ones_like(good, dtype=torch.float64))
-
-    def holds(lam: torch.Tensor) -> torch.Tensor:
-        q = mixture(log_public, log_private, lam)
+    low = torch.where(good & (low > 0), low, torch.zeros_like(low))  # no NaN either
+    caps = [torch.as_tensor(c, dtype=torch.float64, device=low.device) for c in (forward[1], reverse[1])]
+    shrinks = iter((1 - 1e-9, 1 - 1e-6, 0.5))
+    while True:
+        q = mixture(log_public, log_private, low)
         up, down = renyi(q, log_public, forward[0]), renyi(log_public, q, reverse[0])
-        caps = [torch.as_tensor(c, dtype=torch.float64, device=q.device) for c in (forward[1], reverse[1])]
-        return (up <= caps[0]) & (down <= caps[1])  # NaN holds nothing
-
-    fits = holds(low)
-    for shrink in (1 - 1e-9, 1 - 1e-6, 0.5):
-        if bool((fits | ~good).all()):
+        fits = (up <= caps[0]) & (down <= caps[1])  # NaN holds nothing
+        if bool((fits | (low == 0)).all()):  # λ = 0 is row 0 to the bit, whatever the caps
             break
-        low = torch.where(fits, low, low * shrink)
-        fits = holds(low)
-    return torch.where(good & fits, low, torch.zeros_like(low))
+        low = torch.where(fits, low, low * next(shrinks, 0.0))
+    return Fused(low, q, up, down)
 
 
 class _Excess:

@@ -91,7 +91,7 @@ def _mask(length: int, ranges: Iterable[tuple[int, int]]) -> bytearray:
     return mask
 
 
-def compare(data: Path, python: str) -> None:
+def compare(data: Path, python: str, split: str, corpora: list[str]) -> None:
     import tagger_corpora
 
     from dpredact import tagging
@@ -102,7 +102,7 @@ def compare(data: Path, python: str) -> None:
     everything = ("patterns", "spacy", "onnx", "trained")
     ours = tagging.build(TaggerSettings(use=everything), everything=True)
     print(f"{'corpus (held out)':22}{'tagger':12}{'covered':>8}{'chars':>8}{'precision':>11}{'people':>12}")
-    for corpus in CORPORA:
+    for corpus in corpora:
         examples = [
             spans.Example(
                 str(number), d.text,
@@ -111,7 +111,7 @@ def compare(data: Path, python: str) -> None:
                     for a, b, label, kind in d.gold if kind != "NO_MASK"
                 ),
             )
-            for number, d in enumerate(tagger_corpora.read(data, corpus)) if d.split == "test"
+            for number, d in enumerate(tagger_corpora.read(data, corpus)) if d.split == split
         ]  # fmt: skip
         classes = {spans.class_of(g.label) for e in examples for g in e.gold}
         theirs = presidio_spans(python, catalog.folder("en-core-web-sm"), [e.text for e in examples])
@@ -124,12 +124,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of the corpora")
     parser.add_argument("--presidio-python", help="python of an environment with presidio-analyzer")
+    parser.add_argument("--split", default="test", help="dev: the documents for choosing")
+    parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=CORPORA)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
         work(args.worker)
     elif args.data and args.presidio_python:
-        compare(args.data, args.presidio_python)
+        compare(args.data, args.presidio_python, args.split, args.corpora)
     else:
         parser.error("--data and --presidio-python are needed")
 

@@ -1,7 +1,10 @@
 """Trains the tagger that ships with dpredact: `make train-tagger DATA=folder/of/corpora`.
 
-Needs the extra `train` (torch, onnx) and Rampart in the cache. Takes about half an hour on
+Needs the extra `train` (torch, onnx) and Rampart in the cache. Takes about three quarters of an hour on
 one core. Writes head.npz and head.json into --out; README.md beside them is the model card.
+
+Twice: a net trained on the "train" parts serves `tune_tagger.py` for choosing, on the "dev"
+parts, how sure it must be; the net that ships is then trained the same way on both parts.
 
 The target is the decision to mask: in TAB the DIRECT and QUASI mentions, in the other
 corpora every annotated one. How sure the net must be is chosen by `tune_tagger.py`.
@@ -157,32 +160,38 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only-final", action="store_true", help="keep head.json; train the second net")
     args = parser.parse_args()
-    random.seed(args.seed)
-    torch.manual_seed(args.seed)
     torch.set_num_threads(1)
 
     tap = f"/bert/encoder/layer.{FIRST - 1}/output/LayerNorm/LayerNormalization_output_0"
     encoder = onnx_ner.rampart(tap)
-    documents = [d for corpus in TRAIN for d in corpora.read(args.data, corpus)]
-    data: list[Row] = []
-    for document in documents:
-        if document.split == "train":
+    data: dict[str, list[Row]] = {"train": [], "dev": [], "test": []}
+    for document in (d for corpus in TRAIN for d in corpora.read(args.data, corpus)):
+        if document.split != "test":
             shifts = (0, 400) if document.corpus in SHIFTED else (0,)
-            data += [row for shift in shifts for row in rows(encoder, document, shift)]
-    print(f"{len(data)} windows, {sum(len(r.classes) for r in data)} tokens", flush=True)
-
-    file = onnx_ner.model_file(catalog.folder("rampart"))
-    net = tagger_net.Net(tagger_net.unpack(file), FIRST, len(corpora.CLASSES))
-    fit(net, data, args.epochs, args.rate)
-    args.out.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(args.out / "head.npz", **tagger_net.export(net.eval()))
+            data[document.split] += [row for shift in shifts for row in rows(encoder, document, shift)]
     facts = {
         "classes": corpora.CLASSES, "tap": tap, "epochs": args.epochs, "rate": args.rate,
         "seed": args.seed, "thresholds": dict.fromkeys(corpora.CLASSES[1:], 0.5),
     }  # fmt: skip
-    (args.out / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    tune_tagger.tune(args.data, args.out, tune_tagger.PRECISION)
+    args.out.mkdir(parents=True, exist_ok=True)
+    if not args.only_final:
+        (args.out / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        make(data["train"], args)
+        tune_tagger.tune(args.data, args.out, tune_tagger.PRECISION)
+    make(data["train"] + data["dev"], args)
+
+
+def make(data: list[Row], args: argparse.Namespace) -> None:
+    """Train one net and write its head.npz."""
+    random.seed(args.seed)
+    torch.manual_seed(args.seed)
+    print(f"{len(data)} windows, {sum(len(r.classes) for r in data)} tokens", flush=True)
+    file = onnx_ner.model_file(catalog.folder("rampart"))
+    net = tagger_net.Net(tagger_net.unpack(file), FIRST, len(corpora.CLASSES))
+    fit(net, data, args.epochs, args.rate)
+    np.savez_compressed(args.out / "head.npz", **tagger_net.export(net.eval()))
 
 
 if __name__ == "__main__":

@@ -134,12 +134,6 @@ def test_which_words_are_one_mention(between: str, before: str, after: str, join
     assert trained.close(between, before, after) == joined
 
 
-def test_a_bracket_that_opens_inside_closes_inside() -> None:
-    text = "(205 liras (TRL))"
-    assert text[1 : trained.closed(text, 1, 15)] == "205 liras (TRL)"
-    assert trained.closed(text, 1, 10) == 10
-
-
 def test_words_that_tell_nothing_are_no_mention() -> None:
     assert not trained.telling("of the", "ORG") and trained.telling("of Zenda", "ORG")
     assert not trained.telling("block b43", "ADDRESS")
@@ -162,7 +156,7 @@ def test_what_ships_is_small_and_speaks_the_policys_language() -> None:
     head, facts = trained.load_head()
     assert head.classes[0] == "O"
     assert all(entities.canonical(c) in entities.FAMILY_OF for c in head.classes[1:])
-    assert set(facts["thresholds"]) == set(head.classes[1:])
+    assert set(facts["thresholds"]) == {*head.classes[1:], trained.NAMED_ORG}
     assert all(0 < limit <= 0.5 for limit in facts["thresholds"].values())
     assert facts["tap"] == onnx_ner.TAP
 

@@ -37,7 +37,7 @@ def words(text: str, spans: list[Span] | tuple[Span, ...]) -> list[str]:
 
 @given(st.lists(SPANS, max_size=8))
 def test_contract_of_every_result(spans: list[Span]) -> None:
-    """Sorted, disjoint, not empty, no white space or punctuation at the ends, whole words."""
+    """Sorted, disjoint, not empty, no white space or stray punctuation at the ends, whole words."""
     found = combined.Combined([Fixed(*spans)]).tag(TEXT).spans
     last = 0
     for s in found:
@@ -45,7 +45,7 @@ def test_contract_of_every_result(spans: list[Span]) -> None:
         last = s.end
         piece = TEXT[s.start : s.end]
         assert piece[0].isalnum() or (s.entity == "PHONE" and piece[0] in "(+")
-        assert piece[-1].isalnum()
+        assert piece[-1].isalnum() or (piece[-1] == ")" and "(" in piece)  # a bracket opened inside closes
         assert s.identity is not None
         assert not (TEXT[s.start - 1 : s.start].isalnum() and piece[0].isalnum())
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpredact.errors import PolicyError
 from dpredact.policy import entities
-from dpredact.tagging import agree, identity, merge, recase, vetoes, wordlist
+from dpredact.tagging import agree, identity, merge, phrases, recase, vetoes, wordlist
 from dpredact.tagging.abroad import Abroad
 from dpredact.tagging.folding import Folded, fold
 from dpredact.tagging.interface import Span, Tagger, Tagging
@@ -137,16 +137,21 @@ class Combined:
         else:
             cores = [snapped]
         pieces = [p for core in cores for p in merge.split_names(reading.copy, core)]
+        if not merge.rule_based(snapped):
+            pieces = [merge.bare(reading.copy, p) for p in pieces]
         return [merge.without_call(reading.copy, s) for s in pieces], "used"
 
     def _merge(self, reading: _Reading, spans: list[Span]) -> list[Span]:
         copy = reading.copy
+        if any(t.name == "trained" for t in self.taggers):
+            spans = vetoes.unconfirmed(copy, spans)
         spans = agree.agree(copy, vetoes.lonely(copy, spans))
         merged = self._permitted(copy, merge.join_names(copy, merge.flatten(copy, spans)))
         if self._propagate and (more := identity.mentions(copy, merged, capitals=reading.abroad.everywhere)):
             merged = merge.join_names(copy, merge.flatten(copy, [*merged, *more]))
             merged = self._permitted(copy, merged)
-        titled = [merge.with_title(reading.cased, s) for s in merged]
+        whole = phrases.whole(copy, merged)
+        titled = [merge.closing(copy, merge.with_title(reading.cased, s)) for s in whole]
         apart = self._owner.apart if self._owner else ()
         return identity.number(copy, merge.flatten(copy, titled), apart)
 

@@ -19,6 +19,8 @@ TITLES = frozenset(
 )
 PARTICLES = frozenset("de del la los da dos di du van der den von zu bin ibn al el le ter ten y".split())
 MONTHS = frozenset("may march april june august mars".split())
+# What somebody is for or against is no part of a name: pro-Beijing, pan-democrat. Pan-Li is one.
+AFFILIATION = r"(?:(?i:pro|anti|non|neo|ex|post|pre)-[^\W\d_]+|[Pp]an-[a-zß-öø-ÿ]+)"
 _PART = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*\.?")
 _MONTH_BEFORE = re.compile(
     r"(?i)\b(?:in|by|since|until|till|before|after|during|from|of|early|late|mid|last|next|this|every|each|end of|\d{1,2}(?:st|nd|rd|th)?|to|through|between)[ -]$"
@@ -178,7 +180,8 @@ def _forms(words: str, entity: str) -> Iterable[tuple[str, bool]]:
         if len(form) >= 3:
             yield form, True
         return
-    pieces = [flat(p) for p in re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", words)]
+    written = re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", words)
+    pieces = [flat(p) for p in written if not re.fullmatch(AFFILIATION, p)]
     pieces = [p for p in pieces if p not in TITLES]
     if len(pieces) > 1:
         yield form, True

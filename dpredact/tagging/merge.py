@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dpredact.tagging import lexicon
+from dpredact.tagging import identity, lexicon
 from dpredact.tagging.interface import Span
 
 # Entities whose first or last character may be a mark that belongs to them.
 _OPEN = {"PHONE": "+(", "SECRET": "-", "USERNAME": "_", "MONEY": "$€£¥₹"}
 _CLOSE = {"SECRET": "-=+/", "URL": "/", "USERNAME": "_", "MONEY": "$€£¥₹", "QUANTITY": "%"}
 _LETTER = re.compile(r"[^\W\d_]")
-_AND = re.compile(r"(?:,? (?:and|&|or|y|e|et|und|og|och) |, ?| / | vs?\.? )")
+_AND = re.compile(r"(?:,? (?:and|&|or|y|e|et|und|og|och) |, ?| / | vs?\.? |['’]s (?=[^\W\d_a-zß-öø-ÿ]))")
 _TITLE = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Professor|Sir|Lady|Lord|Dame|Judge|Justice|Rev|Fr|Sgt|Lt|Capt|Col|Gen|"
     r"Herr|Herrn|Frau|Hr|Fru|Frk|hr|fru|M|MM|Mme|Mlle|Me|Sr|Sra|Srta|Don|Doña|D|Dña|Dra|Señora?|Monsieur|Madame|Maître)\b\.?ª? )+$"
@@ -26,23 +26,28 @@ _TITLE = re.compile(
 _NAME_GAP = re.compile(r" |-| (?:de|del|de la|de los|da|dos|di|du|van|van der|van den|von|von der|zu|bin|ibn|al|el|la|le|ter|ten|y) ")
 _INITIAL = re.compile(r"\b[^\W\d_]$")
 _TEXTUAL = frozenset({"PERSON", "LOCATION", "ORG", "ADDRESS"})
-# Phrases, not names or numbers. In the optional ones a bracket that opens closes ("liras
-# (TRL)"); everything else never ends in punctuation.
-_CLOSED = frozenset({"DEMOGRAPHIC", "PROFESSION", "HEALTH", "QUANTITY", "MONEY", "MISC"})
-_PHRASES = _CLOSED | {"LOCATION", "ORG"}
+# Phrases, not names or numbers.
+_PHRASES = frozenset({"DEMOGRAPHIC", "PROFESSION", "HEALTH", "QUANTITY", "MONEY", "MISC", "LOCATION", "ORG"})
+# In these a bracket or quotation that opens inside also closes inside ("liras (TRL)",
+# "Court of Appeal (Oberlandesgericht)"): the one mark of punctuation a span may end in.
+_ENCLOSING = _TEXTUAL | _PHRASES
+_PARTNER = {")": "(", "]": "[", "”": "“", "»": "«"}
+
+
+_TIES = {"PERSON": "-‑'’", "ORG": "-‑", "LOCATION": "-‑", "DEMOGRAPHIC": "-‑"}
 
 
 def snap(text: str, span: Span) -> Span | None:
     """`span` moved to word borders and freed of white space and punctuation at its ends.
 
-    A person's name also takes in what a hyphen ties to it. None if nothing is left.
+    A name also takes in what a hyphen ties to it. None if nothing is left.
     """
     start, end, entity = span.start, span.end, span.entity
     start, end = _trim(text, start, end, entity)
     if start >= end:
         return None
     if entity not in ("SECRET", "URL"):
-        start, end = _grow(text, start, end, "-‑'’" if entity == "PERSON" else "")
+        start, end = _grow(text, start, end, _TIES.get(entity, ""))
         start, end = _trim(text, start, end, entity)
     if entity == "PERSON" and text[start:end].endswith(("'s", "’s")) and end - start > 2:
         end -= 2
@@ -54,12 +59,33 @@ def _trim(text: str, start: int, end: int, entity: str) -> tuple[int, int]:
     while start < end and not (text[start].isalnum() or text[start] in opening):
         start += 1
     while start < end and not (text[end - 1].isalnum() or text[end - 1] in closing):
-        if text[end - 1] == ")" and entity in _CLOSED and "(" in text[start:end]:
+        if entity in _ENCLOSING and opened(text, start, end - 1).endswith(_PARTNER.get(text[end - 1], "-")):
             break
         end -= 1
     if start < end and text[start] == "(" and ")" not in text[start:end]:
         start += 1
     return start, end
+
+
+def opened(text: str, start: int, end: int) -> str:
+    """The brackets and quotation marks that text[start:end] opens and does not close, in order."""
+    left = ""
+    for c in text[start:end]:
+        if c in _PARTNER.values():
+            left += c
+        elif c in _PARTNER and left.endswith(_PARTNER[c]):
+            left = left[:-1]
+    return left
+
+
+def closing(text: str, span: Span) -> Span:
+    """`span` with the marks right behind it that close what was opened inside."""
+    end = span.end
+    if span.entity in _ENCLOSING:
+        left = opened(text, span.start, end)
+        while left and _PARTNER.get(text[end : end + 1]) == left[-1]:
+            end, left = end + 1, left[:-1]
+    return replace(span, end=end) if end > span.end else span
 
 
 def _grow(text: str, start: int, end: int, ties: str) -> tuple[int, int]:
@@ -126,6 +152,40 @@ def with_title(text: str, span: Span) -> Span:
     if span.entity == "PERSON" and (m := _TITLE.search(text, max(0, span.start - 30), span.start)):
         return replace(span, start=m.start())
     return span
+
+
+_PARTICLES = frozenset("de del la las los da das dos di du des van der den von zu zum zur bin ibn al el le ter ten y af".split())
+
+
+_IN_FRONT = re.compile(rf"([a-zß-öø-ÿ]{{3,}}|({identity.AFFILIATION})) (?=\S)")
+
+
+_ARTICLE = re.compile(r"(?:[Tt]he|[Aa]n?) (?=\S)")
+
+
+def bare(text: str, span: Span) -> Span:
+    """A name without the article in front of it, or the common words in lower case at its ends.
+
+    "the Kennedy Space Center", "magician David Gish": what goes tells nothing, and the
+    sentence reads on.
+    """
+    words = text[span.start : span.end]
+    if span.entity in ("ORG", "LOCATION", "DATE") and (m := _ARTICLE.match(words)):
+        return replace(span, start=span.start + m.end())
+    if span.entity != "PERSON" or not any(w[0].isupper() for w in words.split()):
+        return span
+    start, end = span.start, span.end
+    while (m := _IN_FRONT.match(text, start, end)) and (m[2] or _beside(m[1])):
+        start = m.end()
+    while (m := re.search(r"(?<=\S) ([a-zß-öø-ÿ]{2,})$", text[start:end])) and _beside(m[1]):
+        end -= len(m[0])
+    return replace(span, start=start, end=end)
+
+
+def _beside(word: str) -> bool:
+    """Is this a word that stands beside names and in none?"""
+    plain = lexicon.plain(word)
+    return plain not in _PARTICLES and lexicon.is_common(plain)
 
 
 _CALL = re.compile(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MODEL = Path(__file__).parent / "model"
 SHAPES = (6, 3, 9, 4)  # how many values each column of `shapes` can take
+NAMED_ORG = "ORG, no institution"  # key of the threshold for organisations without such a word
 _HEADS = 12  # of Rampart's attention
 _EPSILON = 1e-12
 _APART = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "DATE", "TIME", "AGE"})
@@ -37,6 +38,16 @@ _LEFT_TO_RULES = frozenset({"ID", "PHONE", "EMAIL", "TIME", "USERNAME"})
 _EMPTY = frozenset(
     """a an the of and or in on at to by for from with as is was are were be been he she it they
     his her its their this that these those which who whom not no s t""".split()
+)
+
+
+# Heads of institutions. A court or an office tells where somebody lived or was tried, so less
+# certainty is asked of a phrase with one of these words than of other organisations.
+INSTITUTION = re.compile(
+    r"(?i)\b(?:courts?|tribunals?|ministry|authority|authorities|office|board|committee|commission|department|directorate|"
+    r"agency|institute|hospital|clinic|infirmary|prison|remand|police|prosecut\w+|university|faculty|school|college|"
+    r"municipal\w*|district|chamber|registry|bureau|service|fund|embassy|consulate|barracks|regiment|battalion|"
+    r"lords|inspectorate|administration|directorate|ombudsman|constabulary|cemetery|governorate|prefecture)\b"
 )
 
 
@@ -194,11 +205,21 @@ def runs(
             entity = classes[1 + int(kinds.argmax())]
             run = _Run(run.start, end, kinds, max(run.score, score), entity)
             continue
-        if run and telling(text[run.start : run.end], run.entity):
-            yield run._replace(end=closed(text, run.start, run.end))
+        if run and counts(text, run, thresholds):
+            yield run
         run = _Run(start, end, kinds, score, entity)
-    if run and telling(text[run.start : run.end], run.entity):
-        yield run._replace(end=closed(text, run.start, run.end))
+    if run and counts(text, run, thresholds):
+        yield run
+
+
+def counts(text: str, run: _Run, thresholds: Mapping[str, float]) -> bool:
+    """Is it worth masking: does it tell anything, and is the net sure enough for its kind?"""
+    words = text[run.start : run.end]
+    if run.entity == "ORG" and not INSTITUTION.search(words):
+        sure = thresholds.get(NAMED_ORG, 0.0)
+        if run.score < rescaled(sure, thresholds["ORG"]):
+            return False
+    return telling(words, run.entity)
 
 
 def rescaled(probability: float, threshold: float) -> float:
@@ -235,11 +256,6 @@ def telling(words: str, entity: str) -> bool:
     if entity == "ADDRESS" and not _CAPITALISED.search(words):
         return False
     return any(w not in _EMPTY for w in re.findall(r"\w+", words.lower()))
-
-
-def closed(text: str, start: int, end: int) -> int:
-    """The end of text[start:end], with the bracket that closes one opened inside."""
-    return end + 1 if text[end : end + 1] == ")" and "(" in text[start:end] else end
 
 
 def close(between: str, before: str, after: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from dpredact.tagging import lexicon
+from dpredact.tagging import identity, lexicon
 from dpredact.tagging.interface import Span
 from dpredact.tagging.patterns.tokens import VERBS
 
@@ -54,6 +54,8 @@ def vetoed(text: str, span: Span, shielded: bool) -> str | None:
         return "ordinary words in lower case"
     if span.entity == "PERSON":
         return _person(text, span, words)
+    if span.entity == "LOCATION" and _AFFILIATION.fullmatch(words):
+        return "what somebody is for or against"
     if span.entity in ("ORG", "LOCATION") and not any(c.isalpha() for c in words):
         return "no letters"
     if span.entity == "ORG":
@@ -78,6 +80,28 @@ def lonely(text: str, spans: list[Span]) -> list[Span]:
     return [s for s in spans if stays(s)]
 
 
+_WEAK = frozenset({"ORG", "TIME"})
+_VAGUE = re.compile(r"(?i)\d(?:st|nd|rd|th) (?:year|month|week|day)$|\b(?:decades?|century|centuries)$")
+
+
+def unconfirmed(text: str, spans: list[Span]) -> list[Span]:
+    """`spans` without what the small spaCy pipeline alone takes for an organisation, a time of day,
+    or a date that names none (the 10th year).
+
+    For use where the trained tagger read the same text: measured on its dev documents, under
+    one in ten of such findings is right, and none of people and places is dropped.
+    """
+    others = [s for s in spans if s.sources != ("spacy",)]
+
+    def stays(span: Span) -> bool:
+        vague = span.entity == "DATE" and _VAGUE.search(text[span.start : span.end])
+        if span.sources != ("spacy",) or not (vague or span.entity in _WEAK):
+            return True
+        return any(o.start < span.end and span.start < o.end for o in others)
+
+    return [s for s in spans if stays(s)]
+
+
 def _time(text: str, span: Span, words: str, shielded: bool) -> str | None:
     if shielded or _NO_DATE.search(words):
         return "a number that is no date"
@@ -92,9 +116,20 @@ def _time(text: str, span: Span, words: str, shielded: bool) -> str | None:
     return "no number in it"
 
 
+_THING = re.compile(
+    r"(?i)(?:space shuttle|space station|shuttle|cyclone|hurricane|typhoon|tropical storm|storm|tropical cyclone|t c|h\.?m\.?s|u\.?s\.?s|"
+    r"operation|mount|lake|river|asteroid|comet)\b"
+)
+_AFFILIATION = re.compile(identity.AFFILIATION)
+
+
 def _person(text: str, span: Span, words: str) -> str | None:
     if any(c.isdigit() for c in words):
         return "digits in a name"
+    if _AFFILIATION.fullmatch(words):
+        return "what somebody is for or against"
+    if _THING.match(words) and " " in words:
+        return "a ship, storm or place with a name"
     pieces = [lexicon.plain(w) for w in re.findall(r"[^\W\d_]+", words)]
     if all(w.islower() for w in re.findall(r"[^\W\d_]+", words)) and all(lexicon.is_common(p) for p in pieces):
         return "ordinary words"

@@ -129,6 +129,14 @@ _LABELS: tuple[tuple[Anchored, str, str], ...] = (
 )  # fmt: skip
 
 
+# Land: plot nos. 260, 268, 119/5 and 425; sheet/plan 33/29. Short numbers, so "no." must stand there.
+_LAND = anchored(
+    r"(?i)\b(?:(?:plots?|parcels?|lots?|folios?|entry|entries)(?: of land)? ?\(?(?:nos?\.?|numbers?|nr\.?)|sheet/plan(?: nos?\.?)?) ?"
+    r"(?P<x>\d[\d/.]*(?<=\d)(?:(?:, |,? and )\d[\d/.]*(?<=\d))*)(?![\w%])",
+    "plot parcel lot folio entry entries sheet/plan",
+)
+
+
 # Numbers that are written with blanks, after labels that name them.
 _SPACED = anchored(
     r"(?i)\b(?:nass|n[ºo°]\.? ?col(?:egiado)?|n[úu]m(?:ero)?\.? de colegiado|nhs(?: number| no\.?)?|numéro de sécurité sociale|versicherungsnummer)\.? ?:? ?"
@@ -138,6 +146,7 @@ _SPACED = anchored(
 
 
 def _labelled(reading: Reading) -> Iterator[Hit]:
+    yield from hits(reading.anchored(_LAND), "ID", 0.75, "number of a piece of land")
     yield from hits(reading.anchored(_SPACED), "ID", 0.75, "number with blanks after a label")
     for pattern, entity, rule in _LABELS:
         for hit in hits(reading.anchored(pattern), entity, 0.75, rule):
@@ -168,7 +177,12 @@ _NUMBERED = re.compile(r"(?i)\b(?:nos?|nr|application|case|n°|núm|n[úu]m|sag)
 _COURT = re.compile(
     r"(?<![\w/-])(?:\d{1,2}:\d{2}-(?:cv|cr|mj|mc|bk|ap)-\d{3,6}(?:-[A-Z]{2,4})*"  # US federal
     r"|[CTF][-‑]\d{1,4}/\d{2}(?: P)?|\[\d{4}\] (?:EWCA|EWHC|UKSC|UKHL|UKPC|UKUT|UKFTT|CSOH|NICA|IEHC) (?:[A-Z][a-z]+ )?\d{1,5}"
-    r"|[A-Z]{2,6} (?:19|20)\d\d (?:p|s|nr|no|ref)\. ?\d{1,5}"  # law reports: NJA 2005 p. 884
+    r"|[A-ZÀ-ÖØ-Þ]{2,6} (?:19|20)\d\d:? (?:p|s|nr|no|ref)\.? ?\d{1,5}"  # law reports: NJA 2005 p. 884
+    r"|[\[(](?:1[89]|20)\d\d[\])] (?:\d{1,2} )?[A-Z][A-Za-z.]{0,9}(?: [A-Z][A-Za-z.]{0,5}){0,2} \d{1,5}"  # [2001] 3 WLR 206
+    r"|\d{1,4} (?:U\. ?S\.|S\. ?Ct\.|L\. ?Ed\.(?: ?2d)?|F\.(?: ?Supp\.)?(?: ?[234]d)?|(?:[AP]|[NS]\.[EW]|So)\.(?: ?[23]d)?|WLR|EHRR|QB|KB|AC|All ER|Cr App R) \d{1,5}"
+    r"|(?:VfSlg|VwSlg)\.? ?(?:(?:no|nos|Nr)\. ?)?\d[\d.,]*(?:/\d{4})?|(?:BVerfGE|BVerwGE|BGHZ|BGHSt) \d{1,3}, \d{1,3}"
+    r"|(?:UfR|U|Rt)\.? ?(?:19|20)\d\d[., -]{1,2}(?:p\. ?|s\. ?)?\d{1,5}(?: ?[HVØ])?"
+    r"|(?:1[6-9]|20)\d\d:\d{1,4}(?!:)"  # Nordic statutes and bills: 1991:1469
     r"|ECLI:[A-Z]{2}:[A-Z]{1,7}:\d{4}:[\w.]{3,25}"
     r"|\d{1,3} [A-Z][a-z]?[A-Za-z]{0,3} \d{1,6}/\d{2})(?![\w/-])"
 )

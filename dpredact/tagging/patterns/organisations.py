@@ -11,9 +11,9 @@ from dpredact.tagging.patterns.interface import Hit, Reading
 from dpredact.tagging.patterns.tokens import kinds_of
 
 _CAP = r"(?:[A-ZÀ-ÖØ-Þ][\w'’&-]*|&|\d{1,4})"
-_SMALL = r"(?:of|the|for|de|del|la|le|des|du|der|und|y|og|van|St\.)"
+_SMALL = r"(?:(?:of|for|and) the|of|for|de la|de los|de|del|la|le|des|du|der|und|y|og|van|St\.)"
 # Read from the head backwards: the capitalised words in front of it, small words between.
-_FRONT = re.compile(rf"(?:{_CAP}(?: {_SMALL}){{0,2}} )+$")
+_FRONT = re.compile(rf"(?:{_CAP}(?: {_SMALL})? )+$")
 _FIRM = anchored(
     r"(?:Ltd|Limited|Inc|Incorporated|LLC|LLP|PLC|plc|Corp|Corporation|GmbH|AG|KG|OHG|SARL|SAS|A/S|ApS|IVS|S\.L\.|S\.A\.|Pty|"
     r"Solutions|Holdings|Industries|Enterprises|Technologies|Consulting|Associates|Bank|Insurance|Assurance|Airlines|Motors|Pharmaceuticals)\b\.?",

@@ -1,0 +1,107 @@
+"""Findings that are parts of one expression, made one span: what a masked text would show otherwise.
+
+"12,355 liras (TRY - approximately 6,000 euros (EUR))" is one amount, "30 May, 10 July and 17
+October 1997" one list with one year, "Turkish national" one description. Left apart, the
+words and marks between the parts stay in the text, read badly and count as missed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dpredact.tagging import lexicon
+from dpredact.tagging.interface import Span
+from dpredact.tagging.merge import opened, union
+
+_ROUGHLY = r"approximately|approx|about|around|roughly|nearly|some|equivalent|equal|worth|or|ca|i\.e|that|is|to|at|the|time"
+_SAME_AMOUNT = re.compile(rf"(?:[\s.,;:=~≈()\[\]/–‑-]|\b(?:{_ROUGHLY})\b)+", re.IGNORECASE)
+_SAME_YEAR = re.compile(r", (?:on )?(?:the )?|,? and (?:on )?|/| to | or ", re.IGNORECASE)
+_HAS_YEAR = re.compile(r"\b(?:1[5-9]|20|21)\d\d\b")
+_ABBREVIATION = re.compile(r"(?:^|\W)(?:no|nos|nr|approx|v|vs|art|ca|c|p|pp|st|para|vol|ch|sec)$", re.IGNORECASE)
+_BELONGS = re.compile(r" (?:nationals?|citizens?|nationality|citizenship|origin|descent|subjects?)(?!\w)")
+_INITIALS = re.compile(r"(?:^|\W)[^\W\d_]\.[ -]?[^\W\d_]$")
+_STOP_OF_INITIALS = re.compile(r"\.(?=[,;:)]|\s+[a-zß-öø-ÿ(])")
+_OF_TIME = re.compile(r"['’](?=\s+[a-zß-öø-ÿ])")
+# Behind a name, in brackets: its short form (SAFER), or its form in another language.
+_ALIAS = re.compile(r" \(((?:[^\W\d_]|[ .'’/&‑–-]){2,70})\)")
+_TEXTUAL = frozenset({"ORG", "LOCATION", "MISC", "QUANTITY", "MONEY", "DEMOGRAPHIC"})
+
+
+def whole(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Sorted, disjoint spans, the parts of one expression joined. Never uncovers anything."""
+    joined: list[Span] = []
+    for span in spans:
+        if joined and _one(text, joined[-1], span):
+            entity = joined[-1].entity
+            joined[-1] = replace(union(joined[-1], span), entity=entity)
+        else:
+            joined.append(span)
+    out: list[Span] = []
+    for place, span in enumerate(joined):
+        if out and span.start < out[-1].end:  # inside brackets that the last one took in
+            continue
+        out.append(_grown(text, span, joined[place + 1 :]))
+    return out
+
+
+def _one(text: str, before: Span, after: Span) -> bool:
+    """Are these two findings parts of one expression?"""
+    between = text[before.end : after.start]
+    if len(between) > 40 or "\n" in between:
+        return False
+    kinds = {before.entity, after.entity}
+    if kinds <= {"MONEY", "QUANTITY"}:
+        bracket = any(c in "([" for c in between) or opened(text, before.start, before.end)
+        return bool(bracket) and _SAME_AMOUNT.fullmatch(between) is not None
+    if kinds == {"DATE"}:
+        # Without a year of its own, the first takes that of the last.
+        return (
+            _SAME_YEAR.fullmatch(between) is not None
+            and not _HAS_YEAR.search(text, before.start, before.end)
+            and _HAS_YEAR.search(text, after.start, after.end) is not None
+        )
+    if between == ". " and before.entity in _TEXTUAL and after.entity in _TEXTUAL:
+        return _ABBREVIATION.search(text[max(0, before.end - 8) : before.end]) is not None
+    return False
+
+
+def _grown(text: str, span: Span, later: Sequence[Span]) -> Span:
+    """`span` with the word, mark or brackets right behind it that belong to it.
+
+    later: the spans behind it. A person among them, or one that reaches further, is a border;
+    name finders take foreign words for people, so a name must be in the lists to count.
+    """
+    pattern = None
+    if span.entity == "DEMOGRAPHIC":
+        pattern = _BELONGS
+    elif span.entity == "PERSON" and _INITIALS.search(text[span.start : span.end]):
+        pattern = _STOP_OF_INITIALS
+    elif span.entity in ("DATE", "TIME") and text[span.end - 1] == "s":
+        pattern = _OF_TIME
+    elif span.entity == "ORG":
+        pattern = _ALIAS
+    found = pattern.match(text, span.end) if pattern else None
+    if not found or (pattern is _ALIAS and not _alias(found[1])):
+        return span
+    inside = itertools.takewhile(lambda s: s.start < found.end(), later)
+    if any(s.end > found.end() or _person(text, s) for s in inside):
+        return span
+    return replace(span, end=found.end())
+
+
+def _person(text: str, span: Span) -> bool:
+    names = lexicon.first_names() | lexicon.surnames()
+    pieces = re.findall(r"[^\W\d_]+", text[span.start : span.end])
+    return span.entity == "PERSON" and any(lexicon.plain(p) in names for p in pieces)
+
+
+def _alias(words: str) -> bool:
+    """Is this a name's short form, or words of another language?"""
+    pieces = re.findall(r"[^\W\d_]+", words)
+    if len(pieces) == 1 and words.isupper():
+        return True
+    foreign = [w for w in pieces if not lexicon.is_common(lexicon.plain(w)) and not w.isupper()]
+    return 2 * len(foreign) >= len(pieces)

@@ -5,8 +5,8 @@
 All embedded taggers count together, merged as in use. Four thresholds are chosen: for
 names, dates and numbers; for institutions; for other organisations; for phrases (origins,
 amounts, works). Of all that keep TAB's precision in characters at --precision, those that
-cover the most mentions of TAB, and of equally good ones the strictest. The other corpora
-are shown beside it.
+cover the most mentions of TAB, and of those within a fifth of a point of the best, the most
+precise. The other corpora are shown beside it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ NAMED_ORGS = (0.3, 0.2, 0.1)
 INSTITUTIONS = (0.05, 0.03, 0.015)
 PHRASES = (0.05, 0.03, 0.02, 0.012, 0.008, 0.005)
 PRECISION = 0.515  # above the half that is asked for: other documents differ
+SAME = 0.002  # of the share of mentions: about one mention of the dev part
 _PHRASES = ("DEMOGRAPHIC", "PROFESSION", "HEALTH", "QUANTITY", "MONEY", "MISC")
 
 
@@ -97,7 +98,7 @@ def tune(data: Path, model: Path, precision: float) -> None:
         corpus: [d for d in corpora.read(data, corpus) if d.split == "dev"]
         for corpus in ("tab", "gum", "contextual", "presidio")
     }
-    best: tuple[float, tuple[float, ...]] | None = None
+    seen: list[tuple[float, float, tuple[float, ...]]] = []
     for rest in itertools.product(NAMES, NAMED_ORGS, INSTITUTIONS):
         for phrases in PHRASES:
             net.at(thresholds(*rest, phrases))
@@ -105,18 +106,19 @@ def tune(data: Path, model: Path, precision: float) -> None:
             print(f"{(*rest, phrases)}: covered {covered:.4f}, precision {right:.4f}", flush=True)
             if right < precision:
                 break
-            if best is None or covered > best[0] + 1e-9:
-                best = (covered, (*rest, phrases))
-    if best is None:
+            seen.append((covered, right, (*rest, phrases)))
+    if not seen:
         raise SystemExit("no threshold reaches that precision on TAB's dev part")
-    limits = thresholds(*best[1])
+    most = max(covered for covered, _, _ in seen)
+    chosen = max((right, rest) for covered, right, rest in seen if covered >= most - SAME)[1]
+    limits = thresholds(*chosen)
     net.at(limits)
     facts = json.loads((model / "head.json").read_text(encoding="utf-8"))
     facts["thresholds"], facts["dev"] = limits, {}
     for corpus, documents in dev.items():
         covered, right = scores(tagger, documents)
         facts["dev"][corpus] = {"covered": round(covered, 4), "precision": round(right, 4)}
-        print(f"{best[1]} {corpus}: covered {covered:.4f}, precision {right:.4f}", flush=True)
+        print(f"{chosen} {corpus}: covered {covered:.4f}, precision {right:.4f}", flush=True)
     (model / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 

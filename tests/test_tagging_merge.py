@@ -99,6 +99,24 @@ def test_names_joined_by_and_are_split_and_parts_are_joined() -> None:
     assert words(text, joined) == ["Aurelio", "Odalys Brennwald"]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("ELPHBERG, Rudolf, born", ["ELPHBERG, Rudolf"]),
+        ("Patient: Kowalczyk, Sarah\n", ["Kowalczyk, Sarah"]),
+        ("Kowalczyk, Sarah and Tom left", ["Kowalczyk", "Sarah"]),
+        ("ELPHBERG, Zzyzx, born", ["ELPHBERG", "Zzyzx"]),
+    ],
+)
+def test_a_surname_before_its_given_name_is_one_person(text: str, wanted: list[str]) -> None:
+    comma = text.index(",")
+    first, rest = text[:comma].split()[-1], text[comma + 2 :]
+    given_name = rest.split()[0].strip(",")
+    at, then = text.index(first), comma + 2
+    pair = [Span(at, comma, "PERSON"), Span(then, then + len(given_name), "PERSON")]
+    assert words(text, merge.join_names(text, pair)) == wanted
+
+
 def test_an_unmapped_type_is_an_error() -> None:
     """A type that no group can name must not vanish in silence."""
     with pytest.raises(PolicyError, match="SHOE_SIZE"):

@@ -87,3 +87,16 @@ def test_people(marked: str) -> None:
 @pytest.mark.parametrize("text", LEFT)
 def test_nobody(text: str) -> None:
     assert [text[s.start : s.end] for s in RULES.tag(text).spans if s.entity == "PERSON"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("present: RASSENDYLL, Sarah; ELPHBERG-STRELSAU, Tom J.", ["RASSENDYLL, Sarah", "ELPHBERG-STRELSAU, Tom J"]),
+        ("NOTE, Sarah left", ["Sarah"]),
+        ("PARIS, France", []),
+    ],
+)
+def test_a_surname_in_capitals_before_a_given_name(text: str, wanted: list[str]) -> None:
+    found = RULES.tag(text).spans
+    assert [text[s.start : s.end] for s in found if s.entity == "PERSON"] == wanted

@@ -30,7 +30,9 @@ _HELPER_AFTER = re.compile(r" (?:I|you|he|she|it|we|they|the|this|that|there|not
 
 
 def parts(words: str) -> tuple[str, ...]:
-    """A name's parts in lookup form, titles and full stops left out."""
+    """A name's parts in lookup form, given names first, titles and full stops left out."""
+    surname, comma, given = words.partition(", ")
+    words = f"{given} {surname}" if comma else words
     found = (lexicon.plain(p).rstrip(".") for p in _PART.findall(words.replace("-", " ")))
     return tuple(p for p in found if p and p not in TITLES)
 

@@ -321,6 +321,23 @@ def _surname_of(text: str, before: Span, span: Span) -> bool:
     )
 
 
+def _turned(text: str, before: Span, span: Span) -> bool:
+    """Is this a surname and, behind a comma, the given name: "ELPHBERG, Rudolf"?
+
+    In a running list ("Jones, Taylor and Graham") surnames stand in ordinary letters and the
+    line goes on; those stay two.
+    """
+    surname, given = text[before.start : before.end], text[span.start : span.end]
+    if text[before.end : span.start] != ", " or " " in surname or not surname.replace("-", "").isalpha():
+        return False
+    if lexicon.plain(given.split()[0].rstrip(".")) not in lexicon.first_names() or len(given.split()) > 3:
+        return False
+    shouted = len(surname) > 2 and surname.isupper() and not given.isupper()
+    ends = text[span.end : span.end + 1] in ("", "\n", "\t", ";", "|", ")")
+    known = lexicon.plain(surname)
+    return shouted or (ends and known in lexicon.surnames() and known not in lexicon.first_names())
+
+
 def join_names(text: str, spans: list[Span]) -> list[Span]:
     """Parts of one name that stand next to each other become one span. Sorted, disjoint."""
     out: list[Span] = []
@@ -329,6 +346,9 @@ def join_names(text: str, spans: list[Span]) -> list[Span]:
             out[-1] = replace(union(out[-1], span), entity="PERSON")
             continue
         if out and out[-1].entity == span.entity == "PERSON":
+            if _turned(text, out[-1], span):
+                out[-1] = union(out[-1], span)
+                continue
             if _NAME_GAP.fullmatch(text, out[-1].end, span.start) or (
                 text[out[-1].end : span.start] in (".", ". ") and _INITIAL.search(text[out[-1].start : out[-1].end])
             ):

@@ -76,6 +76,9 @@ _LABEL = re.compile(
 _STOPS = re.compile(r"[,/(<\[|]| - | – | & | (?:and|y|et|und|og|or|of|from|at|on|for|in|with|who|is|was|has|born|aged|dob|tel|phone|email|date|id|no|age)\b|\.(?: |$)", re.IGNORECASE)
 
 
+_TURNED = re.compile(rf"(?<![\w-])(?P<x>{_UP}{{3,}}(?:[-'’ ]{_UP}{{2,}})?, (?P<given>{_UP}[a-zß-öø-ÿ]+)(?: {_UP}(?:\.|[a-zß-öø-ÿ]+))?)(?![\w-])")
+
+
 _DEGREES = frozenset("md phd rn jr sr esq do dds mba ma ba bsc msc cpa lcsw np pa frcp mbbs ii iii iv qc kc jd".split())
 
 
@@ -95,6 +98,11 @@ def find(reading: Reading) -> Iterator[Hit]:
         for match in reading.anchored(pattern, text):
             if hit := _lower(match, "name in lower case after words that announce it"):
                 yield hit
+    for match in reading.on_lines(_TURNED, ","):
+        surname, given = lexicon.plain(match["x"].partition(",")[0]), lexicon.plain(match["given"])
+        ordinary = lexicon.is_common(surname) and surname not in lexicon.surnames()
+        if given in lexicon.first_names() and given not in MONTHS and not ordinary and surname not in lexicon.places():
+            yield Hit(*match.span("x"), "PERSON", 0.8, "surname in capitals before a given name")
     for match in reading.on_lines(_LABEL, ":=", text):
         yield from _after_label(text, match)
 

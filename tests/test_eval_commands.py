@@ -125,3 +125,35 @@ def test_every_method_of_the_paper_is_one(data: Path, tmp_path: Path) -> None:
 def test_a_wrong_method_says_what_to_write(data: Path, line: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["nll", str(data), "-m", line, "--model", "toy", "-o", str(tmp_path)])
     assert getattr(done.exception, "exit_code", 0) == 2
+
+
+def test_the_taggers_own_findings_in_place_of_the_annotated_ones(data: Path, tmp_path: Path) -> None:
+    """--own-tags: with the annotation emptied there is still something to attack."""
+    rows = [json.loads(line) | {"spans": []} for line in data.read_text(encoding="utf-8").splitlines()]
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    shared = ("-m", "masked", "--model", "toy", "--limit", 1, "--tokens", 12)
+    figures = json.loads(call("utility", bare, *shared, "-o", tmp_path / "o", "--json", "--own-tags").stdout)
+    assert figures["methods"]["masked"]["rouge1"] < 1, "the date at least is found and masked"
+
+
+def test_similarity_with_a_local_sentence_model(data: Path, tmp_path: Path) -> None:
+    """--embedder FOLDER: any encoder with its tokenizer; here one with random weights."""
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {w: i for i, w in enumerate(["[UNK]", "Said", "on", "May", "1970", "and", "left"])}
+    backend = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder = tmp_path / "encoder"
+    transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]").save_pretrained(folder)
+    size = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    config = transformers.BertConfig(vocab_size=len(words), max_position_embeddings=64, **size)
+    transformers.BertModel(config).save_pretrained(folder)
+    found = json.loads(call("utility", data, "-m", "original", "-m", "masked", "--model", "toy", "--limit", 2,
+                            "--tokens", 12, "-o", tmp_path / "o", "--embedder", folder, "--json").stdout)  # fmt: skip
+    similarity = {name: row["similarity"] for name, row in found["methods"].items()}
+    assert similarity["original"] == pytest.approx(1.0, abs=1e-5) and similarity["masked"] < 1 - 1e-4
+    wrong = CliRunner().invoke(app, ["utility", str(data), "-m", "original", "--model", "toy", "--limit", "1",
+                                     "-o", str(tmp_path / "o"), "--embedder", str(tmp_path)])  # fmt: skip
+    assert isinstance(wrong.exception, Exception) and "sentence model" in str(wrong.exception)

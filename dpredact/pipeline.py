@@ -157,11 +157,11 @@ class Prepared:
     def release(self, *, safe: bool) -> Release:
         """Put the drawn texts back, certify, and look at what was not drawn."""
         if self.writing is None:
-            release = _without_model(self.document, self.policy, self.regions)
+            release, edits = _without_model(self.document, self.policy, self.regions)
         else:
-            release = _with_model(self.document, self.policy, self.writing, safe)
+            release, edits = _with_model(self.document, self.policy, self.writing, safe)
         leftovers.search(
-            self.document, release.data, release.text, release.drawn, self.found.spans, self.policy
+            self.document, release.data, release.text, release.drawn, self.found.spans, self.policy, edits
         )
         if self.report is not None:
             self._tell(self.report, release)
@@ -282,7 +282,7 @@ def _at_blocks(spans: Sequence[Span], document: Document) -> list[Span]:
 
 def _without_model(
     document: Document, policy: Policy, regions: Sequence[contexts.Region]
-) -> Release:
+) -> tuple[Release, list[Edit]]:
     """redact and keep: labels in place of words, nothing drawn."""
     edits = [Edit(r.start, r.end, f"[{r.group}]") for r in regions]
     data = document.render(edits)
@@ -291,12 +291,13 @@ def _without_model(
     certificate = statement.build(
         document.output_name, data, policy, promised, chunks, None, safe=True, finished="stop"
     )
-    return _release(
-        document, data, certificate, promised, "stop", "written" if regions else "copied", edits
-    )
+    status = "written" if regions else "copied"
+    return _release(document, data, certificate, promised, "stop", status, edits), edits
 
 
-def _with_model(document: Document, policy: Policy, writing: Writing, safe: bool) -> Release:
+def _with_model(
+    document: Document, policy: Policy, writing: Writing, safe: bool
+) -> tuple[Release, list[Edit]]:
     """Put the drawn texts back and certify."""
     with guarded(document.name):
         edits, finished = writing.finish()
@@ -306,9 +307,9 @@ def _with_model(document: Document, policy: Policy, writing: Writing, safe: bool
         document.output_name, data, policy, promised, writing.chunks(),
         model_facts(writing.model), safe=safe, finished=finished,
     )  # fmt: skip
-    return _release(
-        document, data, certificate, promised, finished, "written", edits, writing.drawn()
-    )
+    drawn = writing.drawn()
+    release = _release(document, data, certificate, promised, finished, "written", edits, drawn)
+    return release, edits
 
 
 class guarded:

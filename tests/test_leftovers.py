@@ -55,8 +55,24 @@ def test_drawn_words_are_not_compared() -> None:
     """The model may write anything by chance: whether the file goes out must not depend on it."""
     meant = "I met Odalys Brennwald, who is 12.\n\nSincerely\n"
     search(meant, meant, ((0, 34),))
-    with pytest.raises(NotCovered, match="PERSON"):
-        search(meant + "Odalys\n", meant, ((0, 34),))
+
+
+def test_drawn_words_decide_nothing_where_the_file_reads_otherwise_than_meant() -> None:
+    """Place no longer tells drawn words from kept ones: a copy without drawn words is searched."""
+    text = "Odalysia fair.\n\nOdalys Brennwald came.\n"
+    document = documents.read(text.encode(), "a.txt")
+    edits = [documents.Edit(16, 32, "Odalys")]  # a search would find it in Odalysia
+    meant = "Odalysia fair.\n\nOdalys came.\n"
+    strange = meant.replace("fair", "fairs")  # the writer changed a kept word
+    spans = (Span(16, 32, "PERSON"),)
+    leftovers.search(document, strange.encode(), meant, ((16, 22),), spans, POLICY, edits)
+    drawn, document = "Mark", documents.read(TEXT.encode(), "a.txt")
+    kept = [documents.Edit(0, 16, drawn)]  # "12" is left where nothing was drawn
+    meant = drawn + TEXT[16:]
+    with pytest.raises(NotCovered, match="AGE"):
+        leftovers.search(
+            document, meant.replace("page", "p").encode(), meant.replace("(12)", ""), ((0, len(drawn)),), SPANS, POLICY, kept
+        )
 
 
 def test_a_file_that_is_not_what_was_meant_is_stopped() -> None:

@@ -125,6 +125,7 @@ FAULTS: dict[str, Callable[[dict[str, Any]], None]] = {
     "group-twice": lambda c: c["predicate"]["groups"].append(copy.deepcopy(group(c, "CODE"))),
     "another-method": _at("groups", 0, "method", to="redact"),
     "more-entities": _at("groups", 0, "entities", to=["PERSON", "ORG"]),
+    "changed-assumptions": lambda c: c["predicate"]["assumptions"].pop(0),
     "changed-delta": _at("groups", 0, "delta", to="0.0000001"),
     "delta-zero": _at("groups", 0, "delta", to="0"),
     "delta-all-changed": _at("all_groups", "delta", to="0.0000001"),

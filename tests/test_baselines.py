@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
+import typer
+from typer.testing import CliRunner
 
 from dpredact import lm, pipeline
 from dpredact.certificate import verify
+from dpredact.cli.verify import command as verify_command
 from dpredact.decoding import Lane, Support
 from dpredact.mixing import BaselineMixer
 from dpredact.policy import Policy
@@ -37,7 +41,7 @@ RULES = [policy(method="dp-decoding", mix_weight=0.6), policy(method="dp-prompt"
 
 
 @pytest.mark.parametrize("rules", RULES, ids=lambda r: r.baseline.method)
-def test_a_baseline_release_is_certified_and_marked_as_a_comparison(rules: Policy) -> None:
+def test_a_baseline_release_is_certified_and_marked_as_a_comparison(rules: Policy, tmp_path: Path) -> None:
     text = "Ida Brandt wrote to the office about the leak."
     release = pipeline.rewrite(
         text, rules, lm.load("toy"), tagging=Tagging((Span(0, 10, "PERSON"),))
@@ -48,6 +52,13 @@ def test_a_baseline_release_is_certified_and_marked_as_a_comparison(rules: Polic
     assert certificate["predicate"]["assumptions"][0].startswith("COMPARISON ONLY")
     (group,) = certificate["predicate"]["groups"]
     assert group["name"] == WHOLE and float(group["epsilon"]) > 0
+    file = tmp_path / "out.txt"
+    file.write_bytes(release.data)
+    (tmp_path / "out.txt.cert.json").write_text(json.dumps(certificate), encoding="utf-8")
+    app = typer.Typer()
+    app.command()(verify_command)
+    assert "for comparison only" in CliRunner().invoke(app, [str(file)]).stdout
+    assert json.loads(CliRunner().invoke(app, [str(file), "--json"]).stdout)["comparison_only"] is True
     forged = json.loads(json.dumps(certificate))
     forged["predicate"]["groups"][0]["epsilon"] = "1"
     assert not verify(release.data, forged).ok

@@ -39,6 +39,7 @@ SEEDED = "the draw was seeded (unsafe): the certificate promises nothing"
 DELTA = "δ is not the policy's"
 SAYS = {
     "changed-text": "the text is not the one that was certified: its SHA-256 differs",
+    "changed-assumptions": "the assumptions were changed: they are not those of this policy",
     "changed-epsilon": "group PERSON: ε is stated as 10.4286, and the ledger gives 10.9286",
     "epsilon-of-an-adaptive-group": "group PLACE: ε is stated as 8.5000, and the ledger gives 9",
     "epsilon-zero": "group PERSON: ε is stated as 0, and the ledger gives 10.9286",

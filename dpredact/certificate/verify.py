@@ -127,6 +127,10 @@ def _ledger(predicate: Mapping[str, Any]) -> list[str]:
         for key in ("scope", "mode", "neighbours", "placeholder")
         if predicate[key] != getattr(policy, key)
     ]
+    if predicate["tool"]["version"] == __version__:  # other versions may word them otherwise
+        own_words = statement.assumptions(policy, safe=predicate["draw"]["safe"])
+        if list(predicate["assumptions"]) != own_words:
+            problems.append("the assumptions were changed: they are not those of this policy")
     tokens, faults = _tokens(predicate, policy)
     problems += faults + _delta(predicate, policy)
     if not policy.needs_model:

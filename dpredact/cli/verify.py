@@ -54,10 +54,13 @@ def command(
         facts = {
             "schema": 1, "path": str(text), "ok": verdict.ok, "problems": list(verdict.problems),
             "epsilon": verdict.epsilon, "epsilon_all": verdict.epsilon_all, "delta": verdict.delta,
+            "signed": key is not None and verdict.ok, "comparison_only": _compares(statement),
         }  # fmt: skip
         typer.echo(json.dumps(facts))
     else:
         _show(text, verdict)
+        if verdict.ok:
+            _remark(statement, signed=key is not None)
     if not verdict.ok:
         raise typer.Exit(1)
 
@@ -88,6 +91,20 @@ def _statement(place: Path, key: Path | None) -> tuple[dict[str, Any] | None, li
         return (sign.statement(loaded) if sign.is_envelope(loaded) else loaded), []
     except sign.SignatureProblem as problem:
         return None, [problem.message]
+
+
+def _compares(statement: dict[str, Any] | None) -> bool:
+    """Was this a baseline, drawn to be compared with?"""
+    policy = (statement or {}).get("predicate", {}).get("policy", {})
+    return isinstance(policy, dict) and policy.get("baseline") is not None
+
+
+def _remark(statement: dict[str, Any] | None, *, signed: bool) -> None:
+    """What a reader must know beside the numbers."""
+    if _compares(statement):
+        typer.echo("  for comparison only: a baseline, whose promise has no groups and treats no text as public")
+    if not signed:
+        typer.echo("  signature: none checked (--key); without one, anyone could have made both files")
 
 
 def _show(text: Path, verdict: Any) -> None:

@@ -179,7 +179,7 @@ def main() -> None:
     if not args.only_final:
         (args.out / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
         make(data["train"], args)
-        tune_tagger.tune(args.data, args.out, tune_tagger.PRECISION)
+        tune_tagger.tune(args.data, args.out)
     make(data["train"] + data["dev"], args)
 
 

@@ -129,3 +129,18 @@ def test_references_of_land_registers_and_law_reports(text: str, wanted: str) ->
 @pytest.mark.parametrize("text", ["at 20:15 we", "ratio 16:9", "plot 12 of the film", "room 260, 268", "we sold 12 AC units in 2005 p.m."])
 def test_numbers_that_refer_to_nothing(text: str) -> None:
     assert not [h for h in PatternTagger().read(text) if h.entity in ("ID", "CASE_NUMBER")]
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "vetoed"),
+    [
+        ("Age: 47\nSex: F\nWard: 6", "F", True),
+        ("Age: 47\nSex: F\nWard: 6", "Ward", True),
+        ("Baker: 6 people came\n", "Baker", False),  # somebody who speaks in a transcript
+        ("she told M that", "M", False),
+    ],
+)
+def test_fields_of_forms_are_nobody(text: str, word: str, vetoed: bool) -> None:
+    start = text.index(word)
+    why = vetoes.vetoed(text, Span(start, start + len(word), "PERSON", 0.9, ("trained",)), False)
+    assert (why is not None) == vetoed

@@ -120,6 +120,8 @@ _THING = re.compile(
     r"(?i)(?:space shuttle|space station|shuttle|cyclone|hurricane|typhoon|tropical storm|storm|tropical cyclone|t c|h\.?m\.?s|u\.?s\.?s|"
     r"operation|mount|lake|river|asteroid|comet)\b"
 )
+_FIELD = re.compile(r"(?:^|\n)[^\n:]{2,20}: ?$")
+_FIELD_NUMBER = re.compile(r": ?\d+[ \t]*(?:\n|$)")
 _AFFILIATION = re.compile(identity.AFFILIATION)
 
 
@@ -128,6 +130,10 @@ def _person(text: str, span: Span, words: str) -> str | None:
         return "digits in a name"
     if _AFFILIATION.fullmatch(words):
         return "what somebody is for or against"
+    if len(words) == 1 and _FIELD.search(text[max(0, span.start - 24) : span.start]):
+        return "one letter in a form's field"
+    if lexicon.ordinary(words) and _FIELD_NUMBER.match(text, span.end):
+        return "the label of a number"
     if _THING.match(words) and " " in words:
         return "a ship, storm or place with a name"
     pieces = [lexicon.plain(w) for w in re.findall(r"[^\W\d_]+", words)]

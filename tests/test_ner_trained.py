@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpredact import tagging
 from dpredact.errors import ModelError
 from dpredact.lm import catalog
 from dpredact.policy import TaggerSettings, entities
@@ -180,10 +181,23 @@ def test_a_judgment_nobody_wrote_is_covered(tagger: trained.TrainedTagger) -> No
 
 
 @needs_model
-def test_numbers_are_left_to_the_rules(tagger: trained.TrainedTagger) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["Order 00202555014378 shipped at_millis=1748503543011; revenue grew by +100 000 000.",
+     "Commit 9f8d3b6 fixed issue GH-1432 in v2.3.1.", "Error E1234 in module net/http2.",
+     "The foundation is a 501(c)3 that invites you; report under section 12/b."],
+)  # fmt: skip
+def test_numbers_that_nothing_calls_somebodys_are_left_to_the_rules(text: str) -> None:
     """To the net every number is somebody's: an epoch, an order, a page."""
-    text = "Order 00202555014378 shipped at_millis=1748503543011; revenue grew by +100 000 000."
-    assert not [s for s in tagger.tag(text).spans if s.entity in ("ID", "PHONE")]
+    found = tagging.build(TaggerSettings()).tag(text).spans
+    assert not [text[s.start : s.end] for s in found if s.entity in ("ID", "PHONE")]
+
+
+@needs_model
+def test_a_reference_of_no_known_form_is_found_by_the_net() -> None:
+    text = "The regional court registered the complaint under Vr IV 17-b/2003 and dismissed it."
+    found = tagging.build(TaggerSettings()).tag(text).spans
+    assert any("17-b/2003" in text[s.start : s.end] for s in found)
 
 
 @needs_model

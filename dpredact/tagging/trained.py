@@ -28,12 +28,13 @@ SHAPES = (6, 3, 9, 4)  # how many values each column of `shapes` can take
 NAMED_ORG = "ORG, no institution"  # key of the threshold for organisations without such a word
 _HEADS = 12  # of Rampart's attention
 _EPSILON = 1e-12
-_APART = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "DATE", "TIME", "AGE"})
+_APART = frozenset({"PERSON", "USERNAME", "EMAIL", "PHONE", "ID", "DATE", "TIME", "AGE"})
 
 
 _CAPITALISED = re.compile(r"\b[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}")
-# Numbers with a form of their own: to the net any digits are one, and rules know them better.
-_LEFT_TO_RULES = frozenset({"ID", "PHONE", "EMAIL", "TIME", "USERNAME"})
+# Numbers with a form of their own, which rules know better. References without one are the
+# net's, where it is sure: to it many digits look like somebody's.
+_LEFT_TO_RULES = frozenset({"PHONE", "EMAIL", "TIME", "USERNAME"})
 # Words that a low threshold picks up beside a name, and that mean nothing alone.
 _EMPTY = frozenset(
     """a an the of and or in on at to by for from with as is was are were be been he she it they
@@ -270,7 +271,7 @@ def close(between: str, before: str, after: str) -> bool:
     if before != after and (before in _APART or after in _APART):
         return False
     if before in _APART:
-        return between.strip(" ") in ("", ".", "-", "'", "’", "‑")
+        return between.strip(" ") in ("", ".", "-", "'", "’", "‑", *("/" if before == "ID" else ""))
     return not any(c in ";|\t" for c in between) and not between.startswith(". ")
 
 

@@ -25,6 +25,13 @@ _NO_DATE = re.compile(r"[°#@$€£%]|\bp{1,2}\.\s*\d")
 _NUMBERS = frozenset(
     {"PHONE", "CREDIT_CARD", "IBAN", "US_SSN", "NATIONAL_ID", "TAX_ID", "PASSPORT", "LICENSE", "ACCOUNT", "ID", "PLATE", "CASE_NUMBER"}
 )  # fmt: skip
+_REFERENCE = re.compile(r"\d[^\d,]*[^\W\d_]|[^\W\d_].*\d|\d/\d")  # with a letter or a stroke
+_REFERRING = re.compile(
+    r"(?i)\b(?:nos?|nr|numbers?|files?|cases?|applications?|reference|ref|docket|registers?|registered|decisions?|judgments?|"
+    r"decree|protocol|record|folio|invoice|contract|policy|account|certificate|licen[cs]e|permit|claim|petition|complaint|"
+    r"proceedings|warrant|report(?:s|ed)?)\b\.?[^.;\n]{0,40}$"
+)
+_SUBSECTION = re.compile(r"\d\([a-z]\)|§")
 _DETERMINED = re.compile(
     r"(?i)(?:\b(?:the|a|an|this|that|these|those|each|every|some|any|no|my|your|his|her|its|our|their|"
     r"one|two|three|four|five|six|seven|eight|nine|ten|\d+|new|old|another|both)) $"
@@ -48,6 +55,11 @@ def vetoed(text: str, span: Span, shielded: bool) -> str | None:
             return "inside a UUID, digest or decimal"
         if span.entity in _NUMBERS and sum(c.isdigit() for c in words) < 3:
             return "a number of fewer than three digits"
+        if span.entity == "ID" and (_SUBSECTION.search(words) or text[span.end : span.end + 1] == "("):
+            return "a section of a law"
+        if span.entity == "ID" and span.sources == ("trained",):
+            if not (_REFERENCE.search(words) and _REFERRING.search(text[max(0, span.start - 60) : span.start])):
+                return "a number that nothing calls somebody's"
     if span.entity == "ADDRESS" and (words.isdigit() or _BOXED.fullmatch(words)):
         return "a number alone is no address"
     if span.entity == "LOCATION" and words.islower() and (len(words) <= 3 or lexicon.ordinary(words)):

@@ -1,7 +1,8 @@
-"""Family status and number of children, looked for when a group asks for DEMOGRAPHIC."""
+"""Family status, children, what somebody works as, and diagnoses, for groups that ask for them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dpredact.tagging.patterns.anchors import anchored
@@ -21,6 +22,42 @@ _CHILDREN = anchored(
     "mother father mom mum dad parent grand no_ one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 childless",
 )
 
+# What people work as, behind words that say so of somebody: "worked as a primary school
+# teacher", "the applicant, a lorry driver,". The trade alone, or in a firm's name, tells nothing.
+_TRADES = (
+    "accountant actor actress administrator advocate architect artist baker banker barber bookkeeper bricklayer builder butcher caretaker "
+    "carpenter cashier chef chemist cleaner clerk coach commander conscript consultant cook counsellor councillor dancer dentist designer "
+    "doctor driver economist editor editor-in-chief electrician engineer farmer firefighter fisherman foreman gardener guard hairdresser "
+    "headmaster headteacher imam instructor interpreter inspector janitor journalist judge labourer lawyer lecturer librarian magistrate "
+    "manager mathematician mayor mechanic merchant midwife miner minister model monk musician notary nun nurse officer operator optician "
+    "painter pastor pharmacist philosopher photographer physician physicist physiotherapist pilot plumber policeman policewoman politician "
+    "porter practitioner priest principal professor programmer prosecutor psychiatrist psychologist publisher rabbi receptionist reporter "
+    "researcher sailor salesman scientist secretary sergeant servant shopkeeper singer social_worker soldier solicitor student supervisor "
+    "surgeon surveyor tailor teacher technician therapist trader trainee translator tutor typist vet veterinarian waiter waitress warden "
+    "watchman welder writer captain lieutenant colonel major assistant vice-president governor"
+)
+_TRADE = anchored(
+    rf"(?i)\b(?:{'|'.join(_TRADES.replace('_', ' ').split(' '))}|social worker)s?\b(?! practi[sc]ing)", _TRADES
+)
+_SAID_OF = re.compile(
+    r"(?:\b(?:work(?:s|ed|ing)?|employed|practi[sc](?:e|es|ed|ing)|serv(?:e|es|ed|ing)|qualified|trained|retired|job|post|position|profession|"
+    r"career|becoming|became|contract) (?:as|of)?|\b(?:he|she|who|applicant|claimant|plaintiff|defendant|patient|appellant|complainant)(?:,? who)? "
+    r"(?:is|was|had been|has been|became)|\b(?:applicant|claimant|plaintiff|defendant|patient|appellant|complainant),)"
+    r" ?(?:also |still |then |now )?(?:an? |the )?(?P<x>(?:(?!(?:an?|the|his|her|of|by|to|in|and|or|with|for|on|at|not|that|who)\b)[^\W\d_][\w‑-]* ){0,4})$"
+)
+_ILL = anchored(
+    r"(?i)\b(?:diagnosed with|suffer(?:s|ed|ing)? from|diagnosis of|treated for)(?: an?| the| severe| mild| chronic| acute){0,2} "
+    r"(?P<x>[a-zß-öø-ÿ][\w‑-]+(?: (?!(?:and|or|in|at|on|by|for|with|which|who|that|as|to|from|since|was|is|had|has|after|before|when|where|because)\b)[a-zß-öø-ÿ][\w‑-]+){0,3})",
+    "diagnosed suffer diagnosis treated_for",
+)
+
+
+def _trades(reading: Reading) -> Iterator[Hit]:
+    for match in reading.anchored(_TRADE):
+        before = reading.before(match.start(), 90)
+        if said := _SAID_OF.search(before):
+            yield Hit(match.start() - len(said["x"]), match.end(), "PROFESSION", 0.7, "what somebody works as")
+
 
 def find(reading: Reading) -> Iterator[Hit]:
     english_only = not reading.spoken & {"da"}  # "gift" is a word of its own in English
@@ -28,3 +65,5 @@ def find(reading: Reading) -> Iterator[Hit]:
         if not (english_only and reading.flat[hit.start : hit.end] == "gift"):
             yield hit
     yield from hits(reading.anchored(_CHILDREN), "DEMOGRAPHIC", 0.75, "number of children")
+    yield from _trades(reading)
+    yield from hits(reading.anchored(_ILL), "HEALTH", 0.7, "illness after words that announce it")

@@ -30,6 +30,7 @@ def words(text: str, found: list[Span]) -> list[str]:
     [
         ("pays PLN 552.21 [approx. EUR 138] of", [("PLN 552.21", "MONEY"), ("EUR 138", "MONEY")], ["PLN 552.21 [approx. EUR 138"]),
         ("hearings on 3 May, 9 July and 2 June 1997.", [("3 May", "DATE"), ("9 July and 2 June 1997", "DATE")], ["3 May, 9 July and 2 June 1997"]),
+        ("on: 3 May, 4 June, 9 July and 2 June 1997.", [("3 May", "DATE"), ("4 June", "DATE"), ("9 July and 2 June 1997", "DATE")], ["3 May, 4 June, 9 July and 2 June 1997"]),
         ("on 3 May 1997, 9 July 1998 and", [("3 May 1997", "DATE"), ("9 July 1998", "DATE")], ["3 May 1997", "9 July 1998"]),
         ("pays PLN 5, then EUR 138 of", [("PLN 5", "MONEY"), ("EUR 138", "MONEY")], ["PLN 5", "EUR 138"]),
         ("a Ruritanian national, Mr", [("Ruritanian", "DEMOGRAPHIC")], ["Ruritanian national"]),

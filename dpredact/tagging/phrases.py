@@ -33,12 +33,12 @@ _TEXTUAL = frozenset({"ORG", "LOCATION", "MISC", "QUANTITY", "MONEY", "DEMOGRAPH
 def whole(text: str, spans: Sequence[Span]) -> list[Span]:
     """Sorted, disjoint spans, the parts of one expression joined. Never uncovers anything."""
     joined: list[Span] = []
-    for span in spans:
-        if joined and _one(text, joined[-1], span):
-            entity = joined[-1].entity
-            joined[-1] = replace(union(joined[-1], span), entity=entity)
+    for span in reversed(spans):  # from the end: the last date of a list has the year
+        if joined and _one(text, span, joined[-1]):
+            joined[-1] = replace(union(span, joined[-1]), entity=span.entity)
         else:
             joined.append(span)
+    joined.reverse()
     out: list[Span] = []
     for place, span in enumerate(joined):
         if out and span.start < out[-1].end:  # inside brackets that the last one took in

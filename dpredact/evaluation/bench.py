@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dpredact.evaluation import attack, game, likelihood, replacements, teacher, utility
 from dpredact.evaluation.corpus import Item
 from dpredact.evaluation.methods import MethodSpec, Setting
-from dpredact.evaluation.release import made_tokens, release
+from dpredact.evaluation.release import Released, made_tokens, release_all
 from dpredact.evaluation.scene import Scene, measuring_policy, scene
 from dpredact.policy import Policy
 from dpredact.privacy.sampling import Draw, SystemDraw
@@ -66,12 +66,20 @@ class Bench:
         words = {}
         baselines = teacher.baselines_of(specs)
         for number, item in enumerate(self.items):
+            keys = {spec.name: self._key(spec, item) for spec in specs}
+            missing = [spec for spec in specs if (keys[spec.name], number) not in known]
+            scenes = {s.name: scene(item, structure(s, self.setting)) for s in missing}
+            texts: dict[str, Released] = {}
+            if missing and (self.plan.attack or self.plan.utility):
+                said(f"document {number + 1} of {len(self.items)}, drawing for {len(missing)} methods")
+                pairs = [(scenes[s.name], s) for s in missing]
+                drawn = release_all(self.model, pairs, self.draw, self.setting.tokens)
+                texts = {s.name: d for s, d in zip(missing, drawn, strict=True)}
             for spec in specs:
-                key = self._key(spec, item)
+                key = keys[spec.name]
                 if (key, number) in known:
                     yield known[key, number]
                     continue
-                at = scene(item, structure(spec, self.setting))
                 groups = spec.policy.groups if _from_file(spec) and spec.policy else None
                 names = {n: g.entities for n, g in groups.items()} if groups else self.setting.groups
                 kind = json.dumps({n: list(e) for n, e in names.items()}, sort_keys=True)
@@ -79,7 +87,8 @@ class Bench:
                     words[kind] = game.pool(self.pool, game.group_of_entities(names))
                 said(f"document {number + 1} of {len(self.items)}, {spec.name}")
                 record = {"key": key, "document": number, "name": item.name, "method": spec.name}
-                record |= self._measure(at, spec, number, words[kind], baselines, kind)
+                released = texts.get(spec.name)
+                record |= self._measure(scenes[spec.name], spec, number, released, words[kind], baselines, kind)
                 _append(path, record)
                 yield record
 
@@ -95,14 +104,14 @@ class Bench:
         at: Scene,
         spec: MethodSpec,
         number: int,
+        released: Released | None,
         words: dict[str, dict[str, set[str]]],
         baselines: dict[str, teacher.Baseline],
         kind: str,
     ) -> dict[str, Any]:
         model, plan = self.model, self.plan
         out: dict[str, Any] = {}
-        if plan.attack or plan.utility:
-            released = release(model, at, spec, self.draw, self.setting.tokens)
+        if released is not None:
             out |= {"text": released.text, "drawn": len(released.ids), "T": released.tokens,
                     "finished": released.finished}  # fmt: skip
         tokens = (
@@ -113,7 +122,7 @@ class Bench:
         worst, whole = likelihood.certified(spec, at.groups, tokens, model.vocab_size)
         out |= {"epsilon": _number(worst), "epsilon_all": _number(whole),
                 "paper_epsilon": _number(paper_epsilon(spec, at.groups, tokens))}  # fmt: skip
-        if plan.attack:
+        if plan.attack and released is not None:
             wanted = [g for g in at.groups if plan.attacked is None or g in plan.attacked]
             games = [
                 dealt for g in wanted
@@ -125,7 +134,7 @@ class Bench:
                  "attackers": {a: [o.hit, o.tied] for a, o in f.items()}}
                 for g, f in zip(games, found, strict=True)
             ]  # fmt: skip
-        if plan.utility:
+        if plan.utility and released is not None:
             out["utility"] = utility.measure(at, released.text)
         if plan.teacher and spec.policy and spec.policy.scope == "spans":
             rules = likelihood.document_policy(spec, at.groups)

@@ -1,26 +1,29 @@
 """One document released under one method, for measuring: drawn ids, and nothing certified.
 
-Policies are drawn by the package's own loop (`decoding`), in one go over the whole text. The
-unprotected methods and the baselines have one row and a loop of their own.
+All are drawn by the package's own loop (`batching`), each in one go over the whole text, and
+those of one document side by side: rows do not move each other (THEORY §5).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
 
-from dpredact import decoding, prompts
+from dpredact import contexts, decoding, documents, prompts
 from dpredact.batching import Desk
+from dpredact.documents.interface import replaced
 from dpredact.evaluation.likelihood import document_policy, limit, promised
 from dpredact.evaluation.methods import MethodSpec
 from dpredact.evaluation.scene import ALL, Scene
 from dpredact.evaluation.teacher import baselines_of
-from dpredact.mixing import Mixer
+from dpredact.mixing import BaselineMixer, Mixer
 from dpredact.policy import Policy
 from dpredact.privacy.sampling import Draw
 from dpredact.promise import Promise, view_names
+from dpredact.writing import Writing
 
 if TYPE_CHECKING:
     from dpredact.lm.interface import LanguageModel
@@ -38,42 +41,59 @@ class Released:
 
 def release(model: LanguageModel, scene: Scene, spec: MethodSpec, draw: Draw, tokens: int | None) -> Released:
     """Draw one release. tokens: T of methods without a policy; None: 1.2 × the public view."""
-    frame = prompts.frame(model, prompts.REWRITE, scene.context.placeholder)
-    length = len(scene.context.ids(model.encode))
-    most = tokens or -(-length * 6 // 5)
-    if spec.kind == "original":
-        ids = model.encode(scene.item.text)
-        return Released(tuple(ids), scene.item.text, len(ids), True)
-    if spec.kind == "masked":
-        text = scene.context.text(None)
-        ids = model.encode(text)
-        return Released(tuple(ids), text, len(ids), True)
-    if spec.policy is not None and spec.policy.scope == "spans":
-        return _spans(model, scene, spec, draw)
-    if spec.kind == "policy":
-        lane = policy_lane(model, scene, spec, frame)
-        list(Desk(model, draw).serve([(spec.name, [lane])]))
-        ids, most, finished = lane.ids, lane.limit, lane.finished
-    else:
-        view = None if spec.kind == "public" else ALL
-        row = scene.row(frame, model.encode, view)
-        ids, finished = _one_row(model, row, spec, draw, most)
-    return Released(tuple(ids), model.decode(ids).strip(), most, finished)
+    return release_all(model, [(scene, spec)], draw, tokens)[0]
 
 
-def _spans(model: LanguageModel, scene: Scene, spec: MethodSpec, draw: Draw) -> Released:
+def release_all(
+    model: LanguageModel, pairs: Sequence[tuple[Scene, MethodSpec]], draw: Draw, tokens: int | None
+) -> list[Released]:
+    """One release of each pair, drawn side by side: a step reads the weights once for all."""
+    jobs: list[tuple[int, list[decoding.Lane]]] = []
+    written: dict[int, Writing] = {}
+    for number, (scene, spec) in enumerate(pairs):
+        if spec.kind in ("original", "masked"):
+            continue
+        if spec.policy is not None and spec.policy.scope == "spans":
+            written[number] = _spans(model, scene, spec)
+            jobs.append((number, written[number].lanes))
+            continue
+        frame = prompts.frame(model, prompts.REWRITE, scene.context.placeholder)
+        if spec.kind == "policy":
+            lane = policy_lane(model, scene, spec, frame)
+        else:
+            most = tokens or -(-len(scene.context.ids(model.encode)) * 6 // 5)
+            row = scene.row(frame, model.encode, None if spec.kind == "public" else ALL)
+            mixer = Alone(spec, model.controls)
+            lane = decoding.lane({None: row}, mixer, decoding.Support(None, 0.0), width=len(row), limit=most)
+        jobs.append((number, [lane]))
+    lanes = dict(jobs)
+    list(Desk(model, draw).serve(jobs))
+    out = []
+    for number, (scene, spec) in enumerate(pairs):
+        if spec.kind in ("original", "masked"):
+            text = scene.item.text if spec.kind == "original" else scene.context.text(None)
+            ids = model.encode(text)
+            out.append(Released(tuple(ids), text, len(ids), True))
+        elif number in written:
+            out.append(_replaced(model, written[number]))
+        else:
+            (lane,) = lanes[number]
+            text = model.decode(lane.ids).strip()
+            out.append(Released(tuple(lane.ids), text, lane.limit, lane.finished))
+    return out
+
+
+def _spans(model: LanguageModel, scene: Scene, spec: MethodSpec) -> Writing:
     """The author's text with new words in place of the spans."""
-    from dpredact import contexts, documents
-    from dpredact.documents.interface import replaced
-    from dpredact.writing import Writing
-
     policy = document_policy(spec, scene.groups)
     document = documents.read(scene.item.text.encode("utf-8"), "document.txt")
     regions = contexts.regions(scene.item.spans, policy)
-    writing = Writing(document, policy, model, regions)
-    list(Desk(model, draw).serve([(spec.name, writing.lanes)]))
+    return Writing(document, policy, model, regions)
+
+
+def _replaced(model: LanguageModel, writing: Writing) -> Released:
     edits, finished = writing.finish()
-    text = replaced(document.text, edits)
+    text = replaced(writing.document.text, edits)
     return Released(tuple(model.encode(text)), text, writing.plan.tokens, finished == "stop")
 
 
@@ -109,20 +129,19 @@ def made_tokens(policy: Policy, model: LanguageModel, scene: Scene) -> int:
     return limit(policy, len(scene.context.ids(model.encode)))
 
 
-def _one_row(
-    model: LanguageModel, row: list[int], spec: MethodSpec, draw: Draw, most: int
-) -> tuple[list[int], bool]:
-    session = model.open([row], len(row), most)
-    ids: list[int] = []
-    while len(ids) < most:
-        log_q = alone(session.logits()[0].to("cpu"), spec, model.controls)
-        drawn = draw(log_q)
-        if drawn in model.eos:
-            return ids, True
-        ids.append(drawn)
-        if len(ids) < most:
-            session.append([drawn])
-    return ids, False
+class Alone(BaselineMixer):
+    """One row under a method without groups, as a mixer: nothing is mixed, nothing promised."""
+
+    def __init__(self, spec: MethodSpec, never: frozenset[int]) -> None:
+        self._spec, self._never = spec, never
+        self.record = None
+
+    def release(self, views: Sequence[str], tokens: int) -> None:
+        """There is no account to give tokens back to."""
+
+    def step(self, logits: torch.Tensor, views: Sequence[str]) -> torch.Tensor:
+        """(1, V) -> log p (V,)."""
+        return alone(logits[0], self._spec, self._never)
 
 
 def alone(logits: torch.Tensor, spec: MethodSpec, never: frozenset[int]) -> torch.Tensor:

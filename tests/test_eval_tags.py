@@ -89,7 +89,9 @@ def test_shares_of_nothing_are_one() -> None:
 @pytest.mark.parametrize(
     ("label", "expected"),
     [("GPE", "PLACE"), ("NAME", "PERSON"), ("US_SSN", "CODE"), ("EMAIL_ADDRESS", "CODE"),
-     ("DATETIME", "TIME"), ("MONEY", "QUANTITY"), ("NRP", "PEOPLE"), ("SKILL", "OTHER")],
+     ("DATETIME", "TIME"), ("MONEY", "QUANTITY"), ("NRP", "PEOPLE"), ("SKILL", "OTHER"),
+     ("name", "PERSON"), ("First name", "PERSON"), ("B-PER", "PERSON"), ("city", "PLACE"),
+     ("date-of-birth", "TIME"), ("phone number", "CODE"), ("employer", "ORG")],
 )  # fmt: skip
 def test_labels_are_compared_in_coarse_classes(label: str, expected: str) -> None:
     assert spans.class_of(label) == expected

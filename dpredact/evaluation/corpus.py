@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpredact.errors import UsageError
-from dpredact.evaluation.spans import class_of
+from dpredact.evaluation.spans import class_of, spelled
 from dpredact.policy import entities
 from dpredact.tagging.interface import Span, Tagger
 
@@ -41,7 +41,7 @@ class Item:
 def entity_of(label: str) -> str:
     """The entity that a corpus label stands for; MISC for a kind that this package lacks."""
     try:
-        return entities.canonical(label)
+        return entities.canonical(spelled(label))
     except KeyError:
         return _ENTITY_OF_CLASS.get(class_of(label), "MISC")
 

@@ -11,6 +11,7 @@ whatever entity: what is masked cannot be read. A person is covered if all menti
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -25,12 +26,16 @@ from dpredact.tagging.interface import Span, Tagger
 # stands in none of them is compared by coverage alone.
 CLASSES: dict[str, str] = {
     **{name: "PLACE" for name in ("LOCATION", "ADDRESS", "PLACE", "STREET_ADDRESS", "ZIP_CODE",
-                                  "TERRITORIO", "PAIS", "CALLE", "FAC")},
+                                  "TERRITORIO", "PAIS", "CALLE", "FAC", "CITY", "TOWN", "COUNTRY",
+                                  "STATE", "COUNTY", "REGION", "STREET", "POSTCODE", "ZIP")},
     **{name: "PERSON" for name in ("PERSON", "PER", "NAME", "DOCTOR", "TITLE", "CLIENT_NAME",
-                                   "LEGAL_PROFESSIONAL")},
-    **{name: "TIME" for name in ("DATE", "TIME", "DATETIME", "DATE_TIME", "DAY", "FECHAS")},
+                                   "LEGAL_PROFESSIONAL", "FIRST_NAME", "LAST_NAME", "FULL_NAME",
+                                   "GIVEN_NAME", "SURNAME", "PATIENT", "CLIENT")},
+    **{name: "TIME" for name in ("DATE", "TIME", "DATETIME", "DATE_TIME", "DAY", "FECHAS",
+                                 "DATE_OF_BIRTH", "DOB", "BIRTHDATE")},
     **{name: "ORG" for name in ("ORG", "COMPANY", "SCHOOL", "UNIVERSITY", "INSURER", "HOSPITAL",
-                                "COURT", "INSTITUCION", "CENTRO_SALUD")},
+                                "COURT", "INSTITUCION", "CENTRO_SALUD", "ORGANISATION", "EMPLOYER",
+                                "BUSINESS")},
     **{name: "QUANTITY" for name in ("QUANTITY", "MONEY", "CURRENCY", "PERCENTAGE")},
     **{name: "PEOPLE" for name in ("AGE", "DEMOGRAPHIC", "PROFESSION", "HEALTH", "POSITION",
                                    "JOB_TITLE", "DIAGNOSIS", "MEDICATION", "NATIONALITY",
@@ -176,8 +181,17 @@ def _example(row: dict[str, Any], name: str) -> Example:
     return Example(name, text, tuple(gold))
 
 
+def spelled(label: str) -> str:
+    """A label in capitals with underscores, without the B- or I- of token tags."""
+    return re.sub(r"[\s-]+", "_", re.sub(r"^[BIELSU]-", "", label.strip())).upper()
+
+
 def class_of(label: str) -> str:
-    """The coarse class of a corpus label or of one of our entities; OTHER if unknown."""
+    """The coarse class of a corpus label or of one of our entities; OTHER if unknown.
+
+    As people write labels: `First name`, `first-name` and `B-FIRST_NAME` are one.
+    """
+    label = spelled(label)
     if label in CLASSES:
         return CLASSES[label]
     try:

@@ -34,16 +34,19 @@ def curve(points: Sequence[dict[str, Any]], target: Path, *, y: str = "ppl_all")
     pyplot = require()
     figure, axes = pyplot.subplots(figsize=(7.5, 4.8), dpi=140)
     families: dict[str, list[dict[str, Any]]] = {}
+    levels: dict[float, list[str]] = {}
     for point in points:
         value, epsilon = point.get(y), point.get("epsilon", math.nan)
         if value is None or not math.isfinite(value):
             continue
         if not math.isfinite(epsilon) or epsilon <= 0:
-            axes.axhline(value, color="0.75", linestyle=":", linewidth=0.9, zorder=1)
-            axes.annotate(_short(point["method"]), (1.0, value), xycoords=("axes fraction", "data"),
-                          fontsize=6, va="bottom", ha="right", color="0.35")  # fmt: skip
+            levels.setdefault(round(value, 2), []).append(_short(point["method"]))
         else:
             families.setdefault(family(point["method"]), []).append(point)
+    for value, names in levels.items():
+        axes.axhline(value, color="0.75", linestyle=":", linewidth=0.9, zorder=1)
+        axes.annotate(", ".join(names), (1.0, value), xycoords=("axes fraction", "data"),
+                      fontsize=6, va="bottom", ha="right", color="0.35")  # fmt: skip
     for number, (name, members) in enumerate(families.items()):
         members.sort(key=lambda p: p["epsilon"])
         grey = str(round(0.55 * (number % 4) / 3, 2))

@@ -84,6 +84,12 @@ def test_audit_holds_a_sound_method(data: Path) -> None:
     assert isinstance(refused.exception, UsageError)
 
 
+def test_an_audit_of_nothing_does_not_pass(data: Path) -> None:
+    done = CliRunner().invoke(app, ["audit", str(data), "-m", DP, "--model", "toy", "--tokens", "6",
+                                    "--draws", "2", "--groups", "ORG"])  # fmt: skip
+    assert isinstance(done.exception, UsageError)
+
+
 def test_speed_shows_where_the_time_goes() -> None:
     found = json.loads(call("speed", "--model", "toy", "--groups", "2", "--documents", "1,2", "--width", 40,
                             "--tokens", 3, "--no-tagging", "--json").stdout)  # fmt: skip

@@ -29,6 +29,7 @@ def audit(
     certificate wrong: exit 1. Losses depend on the words, so the figures are the owner's.
     """
     from dpredact import lm
+    from dpredact.errors import UsageError
     from dpredact.evaluation import auditing, corpus, methods
 
     setting = methods.Setting(model=model, delta=delta, tokens=tokens)
@@ -40,6 +41,11 @@ def audit(
     for item in corpus.read(data, limit=limit, cut=cut):
         typer.echo(f"document {item.name}", err=True)
         rows += auditing.document(loaded, item, spec, setting, wanted, draws, neighbours, pool, seed)
+    if not rows:
+        raise UsageError(
+            "nothing was audited: none of these groups has a span in what was read",
+            next_step="raise --cut or --limit, or name other --groups",
+        )
     faults = [r for r in rows if r["fault"]]
     if as_json:
         from dpredact.evaluation.summary import jsonable

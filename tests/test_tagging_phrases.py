@@ -37,6 +37,10 @@ def words(text: str, found: list[Span]) -> list[str]:
         ("a Ruritanian car, Mr", [("Ruritanian", "DEMOGRAPHIC")], ["Ruritanian"]),
         ("which Mr F.L. had", [("Mr F.L", "PERSON")], ["Mr F.L."]),
         ("met Mr F.L. At noon", [("Mr F.L", "PERSON")], ["Mr F.L"]),  # the stop may be the sentence's
+        ("left at 12.45 p.m. On Monday", [("12.45 p.m", "TIME")], ["12.45 p.m."]),
+        ("days in April, May, and June 2004.", [("June 2004", "DATE")], ["April, May, and June 2004"]),
+        ("to approximately EUR 300 and", [("EUR 300", "MONEY")], ["approximately EUR 300"]),
+        ("flat at no. 128 of the avenue", [("128 of the avenue", "MISC")], ["no. 128 of the avenue"]),
         ("got two months’ arrest", [("two months", "DATE")], ["two months’"]),
         ("the Zenda Court (Zendasky sund) held", [("Zenda Court", "ORG")], ["Zenda Court (Zendasky sund)"]),
         ("the Zenda Office (ZNDO) held", [("Zenda Office", "ORG")], ["Zenda Office (ZNDO)"]),

@@ -24,6 +24,12 @@ _ABBREVIATION = re.compile(r"(?:^|\W)(?:no|nos|nr|approx|v|vs|art|ca|c|p|pp|st|p
 _BELONGS = re.compile(r" (?:nationals?|citizens?|nationality|citizenship|origin|descent|subjects?)(?!\w)")
 _INITIALS = re.compile(r"(?:^|\W)[^\W\d_]\.[ -]?[^\W\d_]$")
 _STOP_OF_INITIALS = re.compile(r"\.(?=[,;:)]|\s+[a-zß-öø-ÿ(])")
+_STOP_OF_CLOCK = re.compile(r"\.(?!\w)")
+_CLOCK_END = re.compile(r"(?i)[ap]\. ?m$")
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_MONTHS_BEFORE = re.compile(rf"(?:\b(?:{_MONTHS})(?:, and |, | and | or ))+$")
+_ROUGHLY_BEFORE = re.compile(r"(?i)\b(?:approximately|approx\.|about|roughly|nearly|almost) $")
+_NO_BEFORE = re.compile(r"(?i)\bnos?\. $")
 _OF_TIME = re.compile(r"['’](?=\s+[a-zß-öø-ÿ])")
 # Behind a name, in brackets: its short form (SAFER), or its form in another language.
 _ALIAS = re.compile(r" \(((?:[^\W\d_]|[ .'’/&‑–-]){2,70})\)")
@@ -43,7 +49,8 @@ def whole(text: str, spans: Sequence[Span]) -> list[Span]:
     for place, span in enumerate(joined):
         if out and span.start < out[-1].end:  # inside brackets that the last one took in
             continue
-        out.append(_grown(text, span, joined[place + 1 :]))
+        first = out[-1].end if out else 0
+        out.append(_begun(text, _grown(text, span, joined[place + 1 :]), first))
     return out
 
 
@@ -68,6 +75,23 @@ def _one(text: str, before: Span, after: Span) -> bool:
     return False
 
 
+def _begun(text: str, span: Span, first: int) -> Span:
+    """`span` with what in front of it belongs to the expression, not before `first`.
+
+    "April, May and June 2004", "approximately EUR 300", "no. 128 of Kennedy Avenue".
+    """
+    words = text[span.start : span.end]
+    pattern = None
+    if span.entity == "DATE" and re.match(_MONTHS, words) and _HAS_YEAR.search(words):
+        pattern = _MONTHS_BEFORE
+    elif span.entity in ("MONEY", "QUANTITY"):
+        pattern = _ROUGHLY_BEFORE
+    elif span.entity in ("MISC", "LOCATION", "ADDRESS") and words[0].isdigit():
+        pattern = _NO_BEFORE
+    found = pattern.search(text, max(first, span.start - 60), span.start) if pattern else None
+    return replace(span, start=found.start()) if found else span
+
+
 def _grown(text: str, span: Span, later: Sequence[Span]) -> Span:
     """`span` with the word, mark or brackets right behind it that belong to it.
 
@@ -79,6 +103,8 @@ def _grown(text: str, span: Span, later: Sequence[Span]) -> Span:
         pattern = _BELONGS
     elif span.entity == "PERSON" and _INITIALS.search(text[span.start : span.end]):
         pattern = _STOP_OF_INITIALS
+    elif span.entity in ("DATE", "TIME") and _CLOCK_END.search(text[span.start : span.end]):
+        pattern = _STOP_OF_CLOCK
     elif span.entity in ("DATE", "TIME") and text[span.end - 1] == "s":
         pattern = _OF_TIME
     elif span.entity == "ORG":

@@ -51,6 +51,8 @@ _ILL = anchored(
     "diagnosed suffer diagnosis treated_for",
 )
 
+_PENALTY = anchored(r"(?i)\b(?:life (?:imprisonment|sentence)|(?:death|capital) (?:penalty|sentence|punishment))\b", "life death capital")
+
 
 def _trades(reading: Reading) -> Iterator[Hit]:
     for match in reading.anchored(_TRADE):
@@ -66,4 +68,5 @@ def find(reading: Reading) -> Iterator[Hit]:
             yield hit
     yield from hits(reading.anchored(_CHILDREN), "DEMOGRAPHIC", 0.75, "number of children")
     yield from _trades(reading)
+    yield from hits(reading.anchored(_PENALTY), "QUANTITY", 0.7, "a penalty without a number")
     yield from hits(reading.anchored(_ILL), "HEALTH", 0.7, "illness after words that announce it")

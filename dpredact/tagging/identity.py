@@ -19,8 +19,7 @@ TITLES = frozenset(
 )
 PARTICLES = frozenset("de del la los da dos di du van der den von zu bin ibn al el le ter ten y".split())
 MONTHS = frozenset("may march april june august mars".split())
-# What somebody is for or against is no part of a name: pro-Beijing, pan-democrat. Pan-Li is one.
-AFFILIATION = r"(?:(?i:pro|anti|non|neo|ex|post|pre)-[^\W\d_]+|[Pp]an-[a-zß-öø-ÿ]+)"
+_AFFILIATION = re.compile(r"(?:pro|anti|non|neo|ex|post|pre|pan)-([a-zß-öø-ÿ]+)", re.IGNORECASE)
 _PART = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*\.?")
 _MONTH_BEFORE = re.compile(
     r"(?i)\b(?:in|by|since|until|till|before|after|during|from|of|early|late|mid|last|next|this|every|each|end of|\d{1,2}(?:st|nd|rd|th)?|to|through|between)[ -]$"
@@ -35,6 +34,15 @@ def parts(words: str) -> tuple[str, ...]:
     words = f"{given} {surname}" if comma else words
     found = (lexicon.plain(p).rstrip(".") for p in _PART.findall(words.replace("-", " ")))
     return tuple(p for p in found if p and p not in TITLES)
+
+
+def affiliation(word: str) -> bool:
+    """Is this what somebody is for or against, and no name: pan-democrat, anti-war?
+
+    Only where an ordinary word follows in lower case: pro-Elphberg holds a name, Pan-Li is one.
+    """
+    found = _AFFILIATION.fullmatch(word)
+    return bool(found) and found[1].islower() and lexicon.ordinary(found[1])
 
 
 @dataclass
@@ -183,7 +191,7 @@ def _forms(words: str, entity: str) -> Iterable[tuple[str, bool]]:
             yield form, True
         return
     written = re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", words)
-    pieces = [flat(p) for p in written if not re.fullmatch(AFFILIATION, p)]
+    pieces = [flat(p) for p in written if not affiliation(p)]
     pieces = [p for p in pieces if p not in TITLES]
     if len(pieces) > 1:
         yield form, True

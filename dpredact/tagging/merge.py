@@ -157,9 +157,7 @@ def with_title(text: str, span: Span) -> Span:
 _PARTICLES = frozenset("de del la las los da das dos di du des van der den von zu zum zur bin ibn al el le ter ten y af".split())
 
 
-_IN_FRONT = re.compile(rf"([a-zß-öø-ÿ]{{3,}}|({identity.AFFILIATION})) (?=\S)")
-
-
+_IN_FRONT = re.compile(r"((?:[^\W\d_]+-)?[a-zß-öø-ÿ]{3,}) (?=\S)")
 _ARTICLE = re.compile(r"(?:[Tt]he|[Aa]n?) (?=\S)")
 
 
@@ -175,7 +173,7 @@ def bare(text: str, span: Span) -> Span:
     if span.entity != "PERSON" or not any(w[0].isupper() for w in words.split()):
         return span
     start, end = span.start, span.end
-    while (m := _IN_FRONT.match(text, start, end)) and (m[2] or _beside(m[1])):
+    while (m := _IN_FRONT.match(text, start, end)) and _beside(m[1]):
         start = m.end()
     while (m := re.search(r"(?<=\S) ([a-zß-öø-ÿ]{2,})$", text[start:end])) and _beside(m[1]):
         end -= len(m[0])
@@ -183,9 +181,10 @@ def bare(text: str, span: Span) -> Span:
 
 
 def _beside(word: str) -> bool:
-    """Is this a word that stands beside names and in none?"""
+    """Is this a word that stands beside names and in none? "Sarah brown" has a surname."""
     plain = lexicon.plain(word)
-    return plain not in _PARTICLES and lexicon.is_common(plain)
+    named = plain in _PARTICLES or plain in lexicon.first_names() or plain in lexicon.surnames()
+    return identity.affiliation(word) or (word.islower() and lexicon.is_common(plain) and not named)
 
 
 _CALL = re.compile(

@@ -41,7 +41,7 @@ def whole(text: str, spans: Sequence[Span]) -> list[Span]:
     joined: list[Span] = []
     for span in reversed(spans):  # from the end: the last date of a list has the year
         if joined and _one(text, span, joined[-1]):
-            joined[-1] = replace(union(span, joined[-1]), entity=span.entity)
+            joined[-1] = union(span, joined[-1])
         else:
             joined.append(span)
     joined.reverse()
@@ -59,18 +59,19 @@ def _one(text: str, before: Span, after: Span) -> bool:
     between = text[before.end : after.start]
     if len(between) > 40 or "\n" in between:
         return False
-    kinds = {before.entity, after.entity}
-    if kinds <= {"MONEY", "QUANTITY"}:
+    if before.entity != after.entity:  # they may belong to groups of different methods
+        return False
+    if before.entity in ("MONEY", "QUANTITY"):
         bracket = any(c in "([" for c in between) or opened(text, before.start, before.end)
         return bool(bracket) and _SAME_AMOUNT.fullmatch(between) is not None
-    if kinds == {"DATE"}:
+    if before.entity == "DATE":
         # Without a year of its own, the first takes that of the last.
         return (
             _SAME_YEAR.fullmatch(between) is not None
             and not _HAS_YEAR.search(text, before.start, before.end)
             and _HAS_YEAR.search(text, after.start, after.end) is not None
         )
-    if between == ". " and before.entity in _TEXTUAL and after.entity in _TEXTUAL:
+    if between == ". " and before.entity in _TEXTUAL:
         return _ABBREVIATION.search(text[max(0, before.end - 8) : before.end]) is not None
     return False
 
@@ -95,8 +96,8 @@ def _begun(text: str, span: Span, first: int) -> Span:
 def _grown(text: str, span: Span, later: Sequence[Span]) -> Span:
     """`span` with the word, mark or brackets right behind it that belong to it.
 
-    later: the spans behind it. A person among them, or one that reaches further, is a border;
-    name finders take foreign words for people, so a name must be in the lists to count.
+    later: the spans behind it. One of another kind is a border: taken in, its words would
+    fall to this one's group, and a policy may keep that one.
     """
     pattern = None
     if span.entity == "DEMOGRAPHIC":
@@ -113,15 +114,9 @@ def _grown(text: str, span: Span, later: Sequence[Span]) -> Span:
     if not found or (pattern is _ALIAS and not _alias(found[1])):
         return span
     inside = itertools.takewhile(lambda s: s.start < found.end(), later)
-    if any(s.end > found.end() or _person(text, s) for s in inside):
+    if any(s.end > found.end() or s.entity != span.entity for s in inside):
         return span
     return replace(span, end=found.end())
-
-
-def _person(text: str, span: Span) -> bool:
-    names = lexicon.first_names() | lexicon.surnames()
-    pieces = re.findall(r"[^\W\d_]+", text[span.start : span.end])
-    return span.entity == "PERSON" and any(lexicon.plain(p) in names for p in pieces)
 
 
 def _alias(words: str) -> bool:

@@ -55,9 +55,9 @@ def vetoed(text: str, span: Span, shielded: bool) -> str | None:
             return "inside a UUID, digest or decimal"
         if span.entity in _NUMBERS and sum(c.isdigit() for c in words) < 3:
             return "a number of fewer than three digits"
-        if span.entity == "ID" and (_SUBSECTION.search(words) or text[span.end : span.end + 1] == "("):
-            return "a section of a law"
         if span.entity == "ID" and span.sources == ("trained",):
+            if _SUBSECTION.search(words) or text[span.end : span.end + 1] == "(":
+                return "a section of a law"
             if not (_REFERENCE.search(words) and _REFERRING.search(text[max(0, span.start - 60) : span.start])):
                 return "a number that nothing calls somebody's"
     if span.entity == "ADDRESS" and (words.isdigit() or _BOXED.fullmatch(words)):
@@ -66,8 +66,6 @@ def vetoed(text: str, span: Span, shielded: bool) -> str | None:
         return "ordinary words in lower case"
     if span.entity == "PERSON":
         return _person(text, span, words)
-    if span.entity == "LOCATION" and _AFFILIATION.fullmatch(words):
-        return "what somebody is for or against"
     if span.entity in ("ORG", "LOCATION") and not any(c.isalpha() for c in words):
         return "no letters"
     if span.entity == "ORG":
@@ -100,8 +98,9 @@ def unconfirmed(text: str, spans: list[Span]) -> list[Span]:
     """`spans` without what the small spaCy pipeline alone takes for an organisation, a time of day,
     or a date that names none (the 10th year).
 
-    For use where the trained tagger read the same text: measured on its dev documents, under
-    one in ten of such findings is right, and none of people and places is dropped.
+    For use where the trained tagger read the same text. On its dev documents 60 of 394
+    characters of such organisations were right, and 0 of 64 of such times; people and places
+    are never dropped.
     """
     others = [s for s in spans if s.sources != ("spacy",)]
 
@@ -128,25 +127,23 @@ def _time(text: str, span: Span, words: str, shielded: bool) -> str | None:
     return "no number in it"
 
 
-_THING = re.compile(
-    r"(?i)(?:space shuttle|space station|shuttle|cyclone|hurricane|typhoon|tropical storm|storm|tropical cyclone|t c|h\.?m\.?s|u\.?s\.?s|"
-    r"operation|mount|lake|river|asteroid|comet)\b"
-)
-_FIELD = re.compile(r"(?:^|\n)[^\n:]{2,20}: ?$")
+# Not "river", "storm" or "mount": people are called so.
+_THING = re.compile(r"(?:Space (?:Shuttle|Station)|Tropical (?:Storm|Cyclone)|Cyclone|Typhoon|HMS|USS) ")
+_FIELD = re.compile(r"(?i)(?:^|\n)\W*(?:sex|gender|blood (?:group|type)|type|class|grade|category) ?: ?$")
+_PLACE_IN_A_HOUSE = re.compile(r"(?i)(?:ward|bed|bay|room|unit|floor|desk|page|line|item)$")
 _FIELD_NUMBER = re.compile(r": ?\d+[ \t]*(?:\n|$)")
-_AFFILIATION = re.compile(identity.AFFILIATION)
 
 
 def _person(text: str, span: Span, words: str) -> str | None:
     if any(c.isdigit() for c in words):
         return "digits in a name"
-    if _AFFILIATION.fullmatch(words):
+    if identity.affiliation(words):
         return "what somebody is for or against"
     if len(words) == 1 and _FIELD.search(text[max(0, span.start - 24) : span.start]):
         return "one letter in a form's field"
-    if lexicon.ordinary(words) and _FIELD_NUMBER.match(text, span.end):
+    if _PLACE_IN_A_HOUSE.match(words) and _FIELD_NUMBER.match(text, span.end):
         return "the label of a number"
-    if _THING.match(words) and " " in words:
+    if _THING.match(words):
         return "a ship, storm or place with a name"
     pieces = [lexicon.plain(w) for w in re.findall(r"[^\W\d_]+", words)]
     if all(w.islower() for w in re.findall(r"[^\W\d_]+", words)) and all(lexicon.is_common(p) for p in pieces):

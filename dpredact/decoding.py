@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from dpredact.mixing import BaselineMixer, Mixer, mix_together
+from dpredact.mixing import Mixer, OneRow, mix_together
 from dpredact.policy import Method, Policy
 from dpredact.privacy.sampling import Draw
 from dpredact.promise import Promise
@@ -68,7 +68,7 @@ class Lane:
     views: tuple[str, ...]
     width: int
     limit: int
-    mixer: Mixer | BaselineMixer
+    mixer: Mixer | OneRow
     support: Support
     no_repeat: int | None = None
     ends: frozenset[int] = frozenset()  # further tokens that end this text, from public text

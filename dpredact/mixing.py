@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -170,7 +171,14 @@ class BaselineMixer:
         return self._mechanism.mix(logits[0] / scale)
 
 
-Item = tuple["Mixer | BaselineMixer", torch.Tensor, Sequence[str]]
+class OneRow(Protocol):
+    """A mixer that needs no search: a baseline's, or one without a promise (`evaluation`)."""
+
+    def step(self, logits: torch.Tensor, views: Sequence[str]) -> torch.Tensor: ...
+    def release(self, views: Sequence[str], tokens: int) -> None: ...
+
+
+Item = tuple["Mixer | OneRow", torch.Tensor, Sequence[str]]
 
 
 def mix_together(items: Sequence[Item]) -> list[torch.Tensor]:
@@ -186,7 +194,7 @@ def mix_together(items: Sequence[Item]) -> list[torch.Tensor]:
         busy: set[tuple[int, str]] = set()
         for number in pending:
             mixer, logits, views = items[number]
-            if isinstance(mixer, BaselineMixer):
+            if not isinstance(mixer, Mixer):  # one row: nothing to search together
                 out[number] = mixer.step(logits, views)
                 continue
             own = mixer.paced(views)

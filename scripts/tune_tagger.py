@@ -55,7 +55,9 @@ class Remembering:
 class Rethought(trained.TrainedTagger):
     """The trained tagger; each text is read once, thresholds may change."""
 
-    _known: dict[str, tuple[onnx_ner.Reading, Any]]
+    def __init__(self, encoder: onnx_ner.Encoder, head: trained.Head) -> None:
+        super().__init__(encoder, head, {})
+        self._known: dict[str, tuple[onnx_ner.Reading, Any]] = {}
 
     def _read(self, part: str, offset: int) -> Iterator[Span]:
         if part not in self._known:
@@ -99,8 +101,7 @@ def scores(tagger: Tagger, documents: list[corpora.Document]) -> tuple[float, fl
 def tune(data: Path, model: Path, precision: float = PRECISION, sentences: float = SENTENCES) -> None:
     """Write the chosen thresholds, and the scores at them, into the model's head.json."""
     head, facts = trained.load_head(model)
-    net = Rethought(onnx_ner.rampart(facts["tap"]), head, {})
-    net._known = {}
+    net = Rethought(onnx_ner.rampart(facts["tap"]), head)
     base = combined.build(TaggerSettings(use=("patterns", "spacy", "onnx")), None, True)
     tagger = combined.Combined([*map(Remembering, base.taggers), net], wanted=lambda entity: True)
     dev = {

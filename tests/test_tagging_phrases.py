@@ -163,3 +163,21 @@ def test_what_is_nobody_and_what_may_be_somebody(text: str, word: str, vetoed: b
     start = text.index(word)
     why = vetoes.vetoed(text, Span(start, start + len(word), "PERSON", 0.9, ("trained",)), False)
     assert (why is not None) == vetoed
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("From 1960 she worked as a ballet dancer for the firm.", {("ballet dancer", "PROFESSION")}),
+        ("The applicant, a lorry driver, was there.", {("lorry driver", "PROFESSION")}),
+        ("He was the editor-in-chief of it.", {("editor-in-chief", "PROFESSION")}),
+        ("She is a social worker.", {("social worker", "PROFESSION")}),
+        ("She is social.", set()),
+        ("A driver came, and the nurse.", set()),  # said of nobody
+        ("He was diagnosed with paranoid schizophrenia in May.", {("paranoid schizophrenia", "HEALTH")}),
+        ("He was sentenced to life imprisonment.", {("life imprisonment", "QUANTITY")}),
+    ],
+)
+def test_trades_illnesses_and_penalties(text: str, wanted: set[tuple[str, str]]) -> None:
+    found = {(text[h.start : h.end], h.entity) for h in PatternTagger().read(text)}
+    assert {f for f in found if f[1] in ("PROFESSION", "HEALTH", "QUANTITY")} == wanted

@@ -21,8 +21,9 @@ FREE = re.compile("[\\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 def undrawn_at(again: Document, text: str, drawn: Sequence[tuple[int, int]]) -> str | None:
     """As `undrawn`, by place: `text` is what was meant, `drawn` its drawn stretches.
 
-    None if the file reads otherwise than it was meant to: a search in its stead could take the "Mark" in a kept "Market" for a drawn "Mark", and the rest of the
-    drawn passage would be compared with private values, which would decide about the release.
+    None if the file reads otherwise than it was meant to. A search in its stead could take the
+    "Mark" in a kept "Market" for a drawn "Mark"; the rest of the drawn passage would then be
+    compared with private values, and the comparison would decide about the release.
     """
     meant = [at for at, character in enumerate(text) if not FREE.match(character)]
     where = [at for at, character in enumerate(again.text) if not FREE.match(character)]

@@ -19,7 +19,7 @@ from dpredact.evaluation.likelihood import document_policy, limit, promised
 from dpredact.evaluation.methods import MethodSpec
 from dpredact.evaluation.scene import ALL, Scene
 from dpredact.evaluation.teacher import baselines_of
-from dpredact.mixing import BaselineMixer, Mixer
+from dpredact.mixing import Mixer
 from dpredact.policy import Policy
 from dpredact.privacy.sampling import Draw
 from dpredact.promise import Promise, view_names
@@ -129,12 +129,11 @@ def made_tokens(policy: Policy, model: LanguageModel, scene: Scene) -> int:
     return limit(policy, len(scene.context.ids(model.encode)))
 
 
-class Alone(BaselineMixer):
+class Alone:
     """One row under a method without groups, as a mixer: nothing is mixed, nothing promised."""
 
     def __init__(self, spec: MethodSpec, never: frozenset[int]) -> None:
         self._spec, self._never = spec, never
-        self.record = None
 
     def release(self, views: Sequence[str], tokens: int) -> None:
         """There is no account to give tokens back to."""

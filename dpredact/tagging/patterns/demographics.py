@@ -36,11 +36,10 @@ _TRADES = (
     "surgeon surveyor tailor teacher technician therapist trader trainee translator tutor typist vet veterinarian waiter waitress warden "
     "watchman welder writer captain lieutenant colonel major assistant vice-president governor"
 )
-_TRADE = anchored(
-    rf"(?i)\b(?:{'|'.join(_TRADES.replace('_', ' ').split(' '))}|social worker)s?\b(?! practi[sc]ing)", _TRADES
-)
+_LONGEST_FIRST = "|".join(sorted((t.replace("_", " ") for t in _TRADES.split()), key=len, reverse=True))
+_TRADE = anchored(rf"(?i)\b(?:{_LONGEST_FIRST})s?\b(?! practi[sc]ing)", _TRADES)
 _SAID_OF = re.compile(
-    r"(?:\b(?:work(?:s|ed|ing)?|employed|practi[sc](?:e|es|ed|ing)|serv(?:e|es|ed|ing)|qualified|trained|retired|job|post|position|profession|"
+    r"(?i)(?:\b(?:work(?:s|ed|ing)?|employed|practi[sc](?:e|es|ed|ing)|serv(?:e|es|ed|ing)|qualified|trained|retired|job|post|position|profession|"
     r"career|becoming|became|contract) (?:as|of)?|\b(?:he|she|who|applicant|claimant|plaintiff|defendant|patient|appellant|complainant)(?:,? who)? "
     r"(?:is|was|had been|has been|became)|\b(?:applicant|claimant|plaintiff|defendant|patient|appellant|complainant),)"
     r" ?(?:also |still |then |now )?(?:an? |the )?(?P<x>(?:(?!(?:an?|the|his|her|of|by|to|in|and|or|with|for|on|at|not|that|who)\b)[^\W\d_][\w‑-]* ){0,4})$"

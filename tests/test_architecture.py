@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": set(),
 }
 DOORS = {
-    "transformers": "lm/hf.py",
+    "transformers": ("lm/hf.py", "lm/hf_session.py"),
     "accelerate": "lm/hf.py",
     "spacy": "tagging/spacy_ner.py",
     "onnxruntime": "tagging/onnx_ner.py",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpredact.tagging import merge, phrases, vetoes
-from dpredact.tagging.interface import Span
+from dpredact.tagging import combined, merge, phrases, vetoes
+from dpredact.tagging.interface import Span, Tagging
 from dpredact.tagging.patterns import PatternTagger
 
 
@@ -181,3 +181,29 @@ def test_what_is_nobody_and_what_may_be_somebody(text: str, word: str, vetoed: b
 def test_trades_illnesses_and_penalties(text: str, wanted: set[tuple[str, str]]) -> None:
     found = {(text[h.start : h.end], h.entity) for h in PatternTagger().read(text)}
     assert {f for f in found if f[1] in ("PROFESSION", "HEALTH", "QUANTITY")} == wanted
+
+
+class Saying:
+    """A tagger that finds the given words, wherever it is called from."""
+
+    def __init__(self, name: str, *parts: tuple[str, str]) -> None:
+        self.name, self._parts = name, parts
+
+    def tag(self, text: str) -> Tagging:
+        found = tuple(Span(s.start, s.end, s.entity, s.score, (self.name,)) for s in spans(text, *self._parts))
+        return Tagging(found, True, ())
+
+
+def test_explain_says_used_only_of_what_stays() -> None:
+    text = "Zenda Foods met Rudolf Elphberg at B43 for Strelsau Rail."
+    guesses = [("Zenda Foods", "ORG"), ("Rudolf Elphberg", "PERSON"), ("B43", "ADDRESS"), ("Strelsau Rail", "ORG")]
+    tagger = combined.Combined([Saying("spacy", *guesses), Saying("trained", ("Strelsau Rail", "ORG"))])
+    fates = {
+        word: [finding.fate for finding in tagger.explain(text, text.index(word))]
+        for word in ("Foods", "Rudolf", "B43", "Rail")
+    }
+    assert words(text, list(tagger.tag(text).spans)) == ["Rudolf Elphberg", "Strelsau Rail"]
+    assert fates["Rudolf"] == ["used"]
+    assert fates["Rail"] == ["used", "used"]
+    assert "no other tagger shares" in fates["Foods"][0]
+    assert "no address" in fates["B43"][0]

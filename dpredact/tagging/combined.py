@@ -109,13 +109,28 @@ class Combined:
         """What every tagger said about the character at `offset`, and what became of it."""
         folded = fold(text)
         reading = _Reading(folded.text, self._language)
+        cleaned = [
+            (span, *self._clean(reading, span)) for tagger in self.taggers for span in reading.found(tagger).spans
+        ]
+        pieces = [piece for _, left, _ in cleaned for piece in left]
+        seconded = self._seconded(reading.copy, pieces)
+        sound = vetoes.lonely(reading.copy, seconded)
         found = []
-        for tagger in self.taggers:
-            for span in reading.found(tagger).spans:
-                there = _back(folded, span)
-                if there.start <= offset < there.end:
-                    found.append(Finding(there, self._clean(reading, span)[1]))
+        for span, left, fate in cleaned:
+            there = _back(folded, span)
+            if not there.start <= offset < there.end:
+                continue
+            if left and not any(piece in seconded for piece in left):
+                fate = "left out: the small pipeline's guess, which no other tagger shares"
+            elif left and not any(piece in sound for piece in left):
+                fate = "left out: a number that stands by no address"
+            found.append(Finding(there, fate))
         return found
+
+    def _seconded(self, copy: str, spans: list[Span]) -> list[Span]:
+        """Without the weak guesses of one tagger, where the trained one read the text too."""
+        read = any(t.name == "trained" for t in self.taggers)
+        return vetoes.unconfirmed(copy, spans) if read else spans
 
     def _clean(self, reading: _Reading, span: Span) -> tuple[list[Span], str]:
         """What is left of one finding (snapped, checked, split), and why if nothing is."""
@@ -143,9 +158,7 @@ class Combined:
 
     def _merge(self, reading: _Reading, spans: list[Span]) -> list[Span]:
         copy = reading.copy
-        if any(t.name == "trained" for t in self.taggers):
-            spans = vetoes.unconfirmed(copy, spans)
-        spans = agree.agree(copy, vetoes.lonely(copy, spans))
+        spans = agree.agree(copy, vetoes.lonely(copy, self._seconded(copy, spans)))
         merged = self._permitted(copy, merge.join_names(copy, merge.flatten(copy, spans)))
         if self._propagate and (more := identity.mentions(copy, merged, capitals=reading.abroad.everywhere)):
             merged = merge.join_names(copy, merge.flatten(copy, [*merged, *more]))

@@ -91,7 +91,7 @@ def _mask(length: int, ranges: Iterable[tuple[int, int]]) -> bytearray:
     return mask
 
 
-def compare(data: Path, python: str, split: str, corpora: list[str]) -> None:
+def compare(data: Path, python: str, splits: list[str], corpora: list[str]) -> None:
     import tagger_corpora
 
     from dpredact import tagging
@@ -111,7 +111,7 @@ def compare(data: Path, python: str, split: str, corpora: list[str]) -> None:
                     for a, b, label, kind in d.gold if kind != "NO_MASK"
                 ),
             )
-            for number, d in enumerate(tagger_corpora.read(data, corpus)) if d.split == split
+            for number, d in enumerate(tagger_corpora.read(data, corpus)) if d.split in splits
         ]  # fmt: skip
         classes = {spans.class_of(g.label) for e in examples for g in e.gold}
         theirs = presidio_spans(python, catalog.folder("en-core-web-sm"), [e.text for e in examples])
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of the corpora")
     parser.add_argument("--presidio-python", help="python of an environment with presidio-analyzer")
-    parser.add_argument("--split", default="test", help="dev: the documents for choosing")
+    parser.add_argument("--split", nargs="+", default=["test"], help="train dev: what was trained on; only Presidio's row counts")
     parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=CORPORA)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     args = parser.parse_args()

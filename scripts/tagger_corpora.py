@@ -20,6 +20,7 @@ CLASSES = (
     "TIME", "AGE", "DEMOGRAPHIC", "PROFESSION", "HEALTH", "QUANTITY", "MONEY", "MISC",
 )  # fmt: skip
 DEV, HELD_OUT = 0.15, 0.3  # shares of documents: the first for choosing, the rest for testing
+FOLDS = 4  # parts for cross-validation: 0 is "dev", the others are thirds of "train"
 
 _LABELS: dict[str, dict[str, str]] = {
     "tab": {
@@ -69,6 +70,7 @@ class Document:
     """One annotated document. spans: (start, end, class) that must be masked.
 
     gold: (start, end, label, kind) as annotated; kind is DIRECT, QUASI, or NO_MASK.
+    fold: which of the parts for cross-validation it lies in; None in "test".
     """
 
     corpus: str
@@ -76,6 +78,7 @@ class Document:
     text: str
     spans: tuple[tuple[int, int, str], ...]
     gold: tuple[tuple[int, int, str, str], ...]
+    fold: int | None = None
 
 
 def read(data: Path, corpus: str) -> Iterator[Document]:
@@ -94,7 +97,8 @@ def read(data: Path, corpus: str) -> Iterator[Document]:
                 for start, end, label, kind in gold
                 if kind != "NO_MASK"
             )
-            yield Document(corpus, split_of(corpus, row), text, spans, gold)
+            split = split_of(corpus, row)
+            yield Document(corpus, split, text, spans, gold, fold_of(split, _name(corpus, row)))
 
 
 def split_of(corpus: str, row: dict) -> str:
@@ -103,11 +107,27 @@ def split_of(corpus: str, row: dict) -> str:
         return row.get("split", "train")  # the recovered documents are of the train split
     if corpus == "panorama":
         return "test"
-    name = "t" + str(row["meta"]["template_id"]) if corpus == "presidio" else str(row["id"])
-    share = int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) / 2**32
+    share = _share(_name(corpus, row))
     if share >= HELD_OUT:
         return "train"
     return "dev" if share < DEV else "test"
+
+
+def fold_of(split: str, name: str) -> int | None:
+    """The part a document is left out with: 0 for "dev", 1 to FOLDS - 1 for "train"."""
+    if split == "test":
+        return None
+    return 0 if split == "dev" else 1 + int(_share(f"fold {name}") * (FOLDS - 1))
+
+
+def _name(corpus: str, row: dict) -> str:
+    """What stays together: a document, or all sentences of one template."""
+    return "t" + str(row["meta"]["template_id"]) if corpus == "presidio" else str(row["id"])
+
+
+def _share(name: str) -> float:
+    """A number in [0, 1) that depends on the name alone."""
+    return int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) / 2**32
 
 
 def refined(entity: str, words: str) -> str:

@@ -1,10 +1,12 @@
 """Trains the tagger that ships with dpredact: `make train-tagger DATA=folder/of/corpora`.
 
-Needs the extra `train` (torch, onnx) and Rampart in the cache. Takes about three quarters of an hour on
-one core. Writes head.npz and head.json into --out; README.md beside them is the model card.
+Needs the extra `train` (torch, onnx) and Rampart in the cache. Takes about an hour and a half on one
+core; `--only 0 1` and `--only 2 3`, then `--only tune final`, do the same side by side. Writes head.npz
+and head.json into --out; README.md beside them is the model card.
 
-Twice: a net trained on the "train" parts serves `tune_tagger.py` for choosing, on the "dev"
-parts, how sure it must be; the net that ships is then trained the same way on both parts.
+Cross-validation: for each of `tagger_corpora.FOLDS` parts a net is trained on all the others, and
+`tune_tagger.py` chooses how sure a net must be on what each has not seen. The net that ships is
+then trained the same way on all the parts. What is held out for testing is in none of them.
 
 The target is the decision to mask: in TAB the DIRECT and QUASI mentions, in the other
 corpora every annotated one. How sure the net must be is chosen by `tune_tagger.py`.
@@ -33,6 +35,7 @@ from dpredact.tagging import onnx_ner, trained
 TRAIN = ("tab", "gum", "contextual", "presidio")
 SHIFTED = ("tab", "gum")  # long documents are seen twice, cut into windows at other places
 BATCH_TOKENS = 3_000
+STEPS = (*map(str, range(corpora.FOLDS)), "tune", "final")
 FIRST = 2  # the first of Rampart's six layers that is trained on; the tap lies below it
 
 
@@ -160,38 +163,47 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only-final", action="store_true", help="keep head.json; train the second net")
+    parser.add_argument("--folds", type=Path, default=Path("tagger-folds"), help="where the nets of the parts go")
+    parser.add_argument("--only", nargs="*", choices=STEPS, default=STEPS, help="for doing steps side by side")
     args = parser.parse_args()
     torch.set_num_threads(1)
 
     tap = f"/bert/encoder/layer.{FIRST - 1}/output/LayerNorm/LayerNormalization_output_0"
-    encoder = onnx_ner.rampart(tap)
-    data: dict[str, list[Row]] = {"train": [], "dev": [], "test": []}
-    for document in (d for corpus in TRAIN for d in corpora.read(args.data, corpus)):
-        if document.split != "test":
-            shifts = (0, 400) if document.corpus in SHIFTED else (0,)
-            data[document.split] += [row for shift in shifts for row in rows(encoder, document, shift)]
     facts = {
         "classes": corpora.CLASSES, "tap": tap, "epochs": args.epochs, "rate": args.rate,
         "seed": args.seed, "thresholds": dict.fromkeys(corpora.CLASSES[1:], 0.5),
     }  # fmt: skip
-    args.out.mkdir(parents=True, exist_ok=True)
-    if not args.only_final:
-        (args.out / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-        make(data["train"], args)
-        tune_tagger.tune(args.data, args.out)
-    make(data["train"] + data["dev"], args)
+    encoder, data = onnx_ner.rampart(tap), []
+    if set(args.only) != {"tune"}:
+        data = list(windows(encoder, args.data))
+    for step in args.only:
+        if step == "tune":
+            tune_tagger.tune(args.data, args.folds, args.out)
+            continue
+        out = args.out if step == "final" else args.folds / step
+        out.mkdir(parents=True, exist_ok=True)
+        if step != "final":
+            (out / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        make([row for fold, row in data if str(fold) != step], args, out)
 
 
-def make(data: list[Row], args: argparse.Namespace) -> None:
-    """Train one net and write its head.npz."""
+def windows(encoder: onnx_ner.Encoder, folder: Path) -> Iterator[tuple[int, Row]]:
+    """Each window that may be trained on, and the part it lies in."""
+    for document in (d for corpus in TRAIN for d in corpora.read(folder, corpus)):
+        if document.fold is not None:
+            for shift in (0, 400) if document.corpus in SHIFTED else (0,):
+                yield from ((document.fold, row) for row in rows(encoder, document, shift))
+
+
+def make(data: list[Row], args: argparse.Namespace, out: Path) -> None:
+    """Train one net and write its head.npz into `out`."""
     random.seed(args.seed)
     torch.manual_seed(args.seed)
     print(f"{len(data)} windows, {sum(len(r.classes) for r in data)} tokens", flush=True)
     file = onnx_ner.model_file(catalog.folder("rampart"))
     net = tagger_net.Net(tagger_net.unpack(file), FIRST, len(corpora.CLASSES))
     fit(net, data, args.epochs, args.rate)
-    np.savez_compressed(args.out / "head.npz", **tagger_net.export(net.eval()))
+    np.savez_compressed(out / "head.npz", **tagger_net.export(net.eval()))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ from dpredact.tagging.merge import opened, union
 
 _ROUGHLY = r"approximately|approx|about|around|roughly|nearly|some|equivalent|equal|worth|or|ca|i\.e|that|is|to|at|the|time"
 _SAME_AMOUNT = re.compile(rf"(?:[\s.,;:=~≈()\[\]/–‑-]|\b(?:{_ROUGHLY})\b)+", re.IGNORECASE)
-_SAME_YEAR = re.compile(r", (?:on )?(?:the )?|,? and (?:on )?|/| to | or ", re.IGNORECASE)
+_SAME_YEAR = re.compile(r", (?:on )?(?:the )?|,? and (?:on )?| on |/| to | or ", re.IGNORECASE)
+# "between 3 March 1993 and 4 December 1994" is one span of time.
+_RANGES = {" and ": "between", " to ": "from", " until ": "from"}
 _HAS_YEAR = re.compile(r"\b(?:1[5-9]|20|21)\d\d\b")
 _ABBREVIATION = re.compile(r"(?:^|\W)(?:no|nos|nr|approx|v|vs|art|ca|c|p|pp|st|para|vol|ch|sec)$", re.IGNORECASE)
 _BELONGS = re.compile(r" (?:nationals?|citizens?|nationality|citizenship|origin|descent|subjects?)(?!\w)")
@@ -27,7 +29,8 @@ _STOP_OF_INITIALS = re.compile(r"\.(?=[,;:)]|\s+[a-zß-öø-ÿ(])")
 _STOP_OF_CLOCK = re.compile(r"\.(?!\w)")
 _CLOCK_END = re.compile(r"(?i)[ap]\. ?m$")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_MONTHS_BEFORE = re.compile(rf"(?:\b(?:{_MONTHS})(?:, and |, | and | or ))+$")
+_MONTHS_BEFORE = re.compile(rf"(?:\b(?:{_MONTHS})(?:, and |, | and | or | ))+$")
+_MONTH_FIRST = re.compile(rf"(?:(?:and|or) )?(?:{_MONTHS})\b")
 _ROUGHLY_BEFORE = re.compile(r"(?i)\b(?:approximately|approx\.|about|roughly|nearly|almost) $")
 _NO_BEFORE = re.compile(r"(?i)\bnos?\. $")
 _OF_TIME = re.compile(r"['’](?=\s+[a-zß-öø-ÿ])")
@@ -65,6 +68,10 @@ def _one(text: str, before: Span, after: Span) -> bool:
         bracket = any(c in "([" for c in between) or opened(text, before.start, before.end)
         return bool(bracket) and _SAME_AMOUNT.fullmatch(between) is not None
     if before.entity == "DATE":
+        opening = _RANGES.get(between)
+        words = text[max(0, before.start - len("between ")) : before.start + len("between ")].lower()
+        if opening and re.search(rf"\b{opening} (?:the )?", words):
+            return True
         # Without a year of its own, the first takes that of the last.
         return (
             _SAME_YEAR.fullmatch(between) is not None
@@ -83,7 +90,7 @@ def _begun(text: str, span: Span, first: int) -> Span:
     """
     words = text[span.start : span.end]
     pattern = None
-    if span.entity == "DATE" and re.match(_MONTHS, words) and _HAS_YEAR.search(words):
+    if span.entity == "DATE" and _MONTH_FIRST.match(words) and _HAS_YEAR.search(words):
         pattern = _MONTHS_BEFORE
     elif span.entity in ("MONEY", "QUANTITY"):
         pattern = _ROUGHLY_BEFORE

@@ -50,6 +50,36 @@ _ILL = anchored(
     "diagnosed suffer diagnosis treated_for",
 )
 
+# Conditions that their own name tells: by how the word ends, or because it means nothing else.
+_ENDS_ILL = (
+    "itis", "osis", "oses", "algia", "algias", "opathy", "opathies", "aemia", "anemia", "leukemia", "plegia", "paresis", "plasia",
+    "trophy", "carcinoma", "sarcoma", "lymphoma", "melanoma", "glaucoma", "hematoma", "haematoma", "phrenia", "phrenic", "epsia", "arthria",
+    "rhoea", "rrhea", "uria", "ectomy", "iatica", "pnoea", "pnea",
+)  # fmt: skip
+_NOT_ILL = frozenset(
+    "diagnosis diagnoses prognosis prognoses hypnosis osmosis symbiosis metamorphosis trophy apotheosis mitosis meiosis homeopathy "
+    "homoeopathy osteopathy naturopathy".split()
+)
+_WHERE = (
+    "head skull brain face eye nose jaw neck spine spinal vertebra vertebrae rib ribs shoulder collarbone arm elbow wrist hand finger "
+    "thumb chest lung lungs heart liver kidney kidneys stomach abdomen pelvis hip hips leg thigh femur knee kneecap patella tibia fibula ankle "
+    "foot toe back tooth teeth ear hearing sight vision eyesight limb limbs memory speech consciousness"
+)
+_CONDITION = anchored(
+    r"(?i)\b(?:asthma(?:tic)?|epilep(?:sy|tic)|diabet(?:es|ic)(?: mellitus)?(?: type [12])?|schizo(?:phrenia|affective disorder)|dementia|"
+    r"alzheimer['’]?s(?: disease)?|parkinson['’]?s(?: disease)?|multiple sclerosis|cerebral palsy|down['’]?s syndrome|autis(?:m|tic)|"
+    r"tuberculosis|pneumonia|hiv(?:[- ]positive|[- ]infection)?|hepatitis(?: [a-e]\b)?|hypertension|migraines?|angina(?: pectoris)?|"
+    r"heart attacks?|heart failure|myocardial infarction|(?:breast|lung|prostate|skin|bowel|stomach|liver|throat|cervical|testicular) cancer|"
+    r"(?:slipped|herniated) dis[ck]s?|herniated (?:lumbar|cervical) dis[ck]s?|(?:bipolar|personality|anxiety|depressive|post[- ]traumatic stress|"
+    r"eating|obsessive[- ]compulsive|mental|psychotic|borderline personality) disorders?|ptsd|adhd|"
+    rf"(?:fracture[sd]?|broken|amputat(?:ed|ion)|dislocat(?:ed|ion)|ruptured?|loss|paralys(?:is|ed)|contusions?|lacerations?|calcification)(?: of)?"
+    rf" (?:(?:the|his|her|their|both|left|right|lower|upper|\d+(?:st|nd|rd|th)|[a-z]{{4,9}}al|in) ){{0,4}}(?:{'|'.join(_WHERE.split())})(?: in (?:the|his|her) (?:left |right )?(?:eye|ear))?)\b",
+    "asthma epilep diabet schizo dementia alzheimer parkinson multiple_sclerosis cerebral_palsy down autis tuberculosis pneumonia hiv "
+    "hepatitis hypertension migraine angina heart_attack heart_failure myocardial breast lung prostate skin bowel stomach liver throat "
+    "cervical testicular slipped herniated bipolar personality anxiety depressive post-traumatic post_traumatic eating obsessive mental "
+    "psychotic borderline ptsd adhd fracture broken amputat dislocat rupture loss paralys contusion laceration calcification",
+)
+
 _PENALTY = anchored(r"(?i)\b(?:life (?:imprisonment|sentence)|(?:death|capital) (?:penalty|sentence|punishment))\b", "life death capital")
 
 
@@ -58,6 +88,13 @@ def _trades(reading: Reading) -> Iterator[Hit]:
         before = reading.before(match.start(), 90)
         if said := _SAID_OF.search(before):
             yield Hit(match.start() - len(said["x"]), match.end(), "PROFESSION", 0.7, "what somebody works as")
+
+
+def _conditions(reading: Reading) -> Iterator[Hit]:
+    yield from hits(reading.anchored(_CONDITION), "HEALTH", 0.7, "the name of a condition")
+    for start, end, word in reading.words:
+        if end - start >= 6 and (low := word.lower()).endswith(_ENDS_ILL) and low not in _NOT_ILL:
+            yield Hit(start, end, "HEALTH", 0.7, "a word that ends as conditions do")
 
 
 def find(reading: Reading) -> Iterator[Hit]:
@@ -69,3 +106,4 @@ def find(reading: Reading) -> Iterator[Hit]:
     yield from _trades(reading)
     yield from hits(reading.anchored(_PENALTY), "QUANTITY", 0.7, "a penalty without a number")
     yield from hits(reading.anchored(_ILL), "HEALTH", 0.7, "illness after words that announce it")
+    yield from _conditions(reading)

@@ -1,7 +1,7 @@
 """Mechanisms whose promise is a width: all log ratios of one token lie in an interval ≤ η.
 
 A width-η promise ("bounded range", Dong, Durfee, Rogers 2020) holds at every Rényi order
-and is pure η-DP; see `privacy.accounting.range_rdp`. Each λ, shift and clip below looks at
+and is pure η-DP; see `privacy.curves.range_rdp`. Each λ, shift and clip below looks at
 its own group's row and the public row only: a shift that looked at another group's logits
 would break the promise (THEORY §2).
 """

@@ -217,3 +217,21 @@ def test_explain_says_used_only_of_what_stays() -> None:
     assert fates["Rail"] == ["used", "used"]
     assert "no other tagger shares" in fates["Foods"][0]
     assert "no address" in fates["B43"][0]
+
+
+@pytest.mark.parametrize(
+    ("words_in", "entity", "out"),
+    [
+        ("sudden", "QUANTITY", True),
+        ("scoring ranged", "MONEY", True),
+        ("two thirds", "QUANTITY", False),
+        ("EUR", "MONEY", False),
+        ("life imprisonment", "QUANTITY", False),
+        ("DOB 03/04/1971", "ORG", True),  # one group could keep what another must hide
+        ("Unit 731", "ORG", True),
+        ("Zenda 1971 Ltd", "ORG", False),
+    ],
+)
+def test_what_a_guess_must_hold(words_in: str, entity: str, out: bool) -> None:
+    guess = Span(0, len(words_in), entity, 0.9, ("trained",))
+    assert bool(vetoes.vetoed(words_in, guess, False)) is out

@@ -184,6 +184,7 @@ def write(
         covered, right = scores(tagger, documents)
         facts["crossed"][corpus] = {"covered": round(covered, 4), "precision": round(right, 4)}
         print(f"{corpus}: covered {covered:.4f}, precision {right:.4f}", flush=True)
+    model.mkdir(parents=True, exist_ok=True)
     (model / "head.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 

@@ -223,6 +223,7 @@ def test_explain_says_used_only_of_what_stays() -> None:
     ("words_in", "entity", "out"),
     [
         ("sudden", "QUANTITY", True),
+        ("for the sudden", "QUANTITY", True),  # three small letters are no currency
         ("scoring ranged", "MONEY", True),
         ("two thirds", "QUANTITY", False),
         ("EUR", "MONEY", False),
